@@ -1,0 +1,2 @@
+//! mimus.
+fn main() {}
