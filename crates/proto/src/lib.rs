@@ -1,4 +1,4 @@
-//! Sans-IO wire protocols: bytes in, [`Event`]s out.
+//! Sans-IO wire protocols: bytes in, events out.
 //!
 //! Nothing here opens a socket, reads a clock, draws randomness or awaits. A connection is a plain
 //! value; whoever owns it moves the bytes. Every machine answers to the same verbs:
@@ -16,13 +16,4 @@
 
 #![forbid(unsafe_code)]
 
-mod error;
-mod event;
-mod fields;
-pub mod h1;
-mod head;
 
-pub use error::{ApiMisuse, Error, LimitExceeded, PeerMisbehaved};
-pub use event::Event;
-pub use fields::{Fields, InvalidField};
-pub use head::{BodyLength, RequestHead, ResponseHead};
