@@ -1,2 +1,6 @@
-//! mimus.
+//! HTTP from the shell.
+
+mod exit;
+mod flags;
+
 fn main() {}
