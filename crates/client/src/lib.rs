@@ -1,1 +1,3 @@
 //! Mimus.
+
+pub mod pool;
