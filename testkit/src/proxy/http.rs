@@ -1,0 +1,2 @@
+use crate::conn::Conn;
+pub(crate) async fn serve(_c: Conn) {}
