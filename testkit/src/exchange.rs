@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use crate::conn::{After, Conn};
-use crate::request::{Body, Request, decode};
+use crate::request::{Body, Request};
 use crate::response::{Response, head};
 
 /// A request, its body, and the connection it came on.
@@ -53,18 +53,6 @@ impl Exchange {
     /// A query number of milliseconds.
     pub(crate) fn query_ms(&self, name: &str, default: u64) -> Duration {
         Duration::from_millis(self.query_or(name, default))
-    }
-
-    /// The last segments of the path, from the `skip`th on, decoded.
-    pub(crate) fn rest_of_path(&self, skip: usize) -> String {
-        let segments: Vec<String> = self
-            .request
-            .path
-            .split('/')
-            .skip(skip + 1)
-            .map(decode)
-            .collect();
-        segments.join("/")
     }
 
     pub(crate) async fn next_piece(&mut self) -> io::Result<Option<Bytes>> {

@@ -72,17 +72,10 @@ impl Request {
 /// Why a head was refused.
 #[derive(Debug)]
 pub(crate) enum HeadError {
-    /// The client finished or fell silent before a head began.
+    /// The client left, in order before a head or by an error.
     Gone,
     /// The head breaks a rule; what it broke.
     Bad(&'static str),
-    Io(io::Error),
-}
-
-impl From<io::Error> for HeadError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// Reads one head from the connection.
@@ -101,7 +94,7 @@ pub(crate) async fn read_head(conn: &mut Conn) -> Result<Request, HeadError> {
         if searched > MAX_HEAD {
             return Err(HeadError::Bad("the head is too long"));
         }
-        if conn.fill().await? == 0 {
+        if conn.fill().await.map_err(|_| HeadError::Gone)? == 0 {
             return Err(if searched == 0 {
                 HeadError::Gone
             } else {

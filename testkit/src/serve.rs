@@ -19,7 +19,7 @@ pub(crate) async fn serve(mut conn: Conn) {
             Ok(Some(request)) => request,
             Ok(None) => return conn.end(After::Close).await,
             Err(HeadError::Bad(why)) => return refuse(conn, why).await,
-            Err(HeadError::Gone | HeadError::Io(_)) => return conn.end(After::Drop).await,
+            Err(HeadError::Gone) => return conn.end(After::Drop).await,
         };
         seq += 1;
         let mark = conn.shared.recorder.request(seen(&conn, &request, seq));
@@ -60,7 +60,7 @@ async fn next_request(conn: &mut Conn) -> Result<Option<Request>, HeadError> {
     }
 }
 
-fn seen(conn: &Conn, request: &Request, seq: u32) -> Seen {
+pub(crate) fn seen(conn: &Conn, request: &Request, seq: u32) -> Seen {
     Seen {
         conn: conn.id,
         seq,
@@ -116,7 +116,7 @@ async fn answer(exchange: &mut Exchange) -> io::Result<After> {
 }
 
 /// 400, and the end: after a broken head nobody knows where the next one begins.
-async fn refuse(mut conn: Conn, why: &str) {
+pub(crate) async fn refuse(mut conn: Conn, why: &str) {
     let body = format!("{why}\n");
     let fields = [
         (
