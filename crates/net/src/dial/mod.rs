@@ -1,6 +1,5 @@
 //! From a [`Plan`] to a connected [`Socket`]: resolve, race, proxy, TLS.
 
-mod shim;
 
 use std::{
     net::{IpAddr, SocketAddr},
