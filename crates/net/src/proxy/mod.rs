@@ -11,7 +11,7 @@ mod prefixed;
 mod rules;
 pub mod socks;
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::BytesMut;
@@ -133,8 +133,8 @@ fn authority(host: &Host, port: u16) -> String {
 }
 
 /// Talks to `proxy`, at the other end of `socket`, until it hands over a connection to `target`.
-/// For [`ProxyKind::Https`], `socket` is the TLS connection with the proxy. For a proxy that does not
-/// resolve names ([`ProxyKind::resolves_here`]), `target` is an address.
+/// For [`ProxyKind::Https`], `socket` is the TLS connection with the proxy. A proxy that does not
+/// resolve names ([`ProxyKind::resolves_here`]) is told `resolved` in place of a name.
 ///
 /// What the target sent together with the proxy's last answer is the first thing that the returned
 /// socket reads. The socket's own deadline bounds the talk.
@@ -148,7 +148,10 @@ pub async fn tunnel(
     mut socket: Box<dyn Socket>,
     target: &Host,
     port: u16,
+    resolved: Option<IpAddr>,
 ) -> Result<Box<dyn Socket>, DialError> {
+    let address = resolved.filter(|_| proxy.kind.resolves_here()).map(|ip| Host::Addr(ip, 0));
+    let target = address.as_ref().unwrap_or(target);
     let leftover = match proxy.kind {
         ProxyKind::Http | ProxyKind::Https => {
             connect::connect(proxy, &mut *socket, target, port).await?

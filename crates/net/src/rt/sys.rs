@@ -222,7 +222,7 @@ pub(super) fn send(fd: &impl AsFd, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
                 fd,
                 bufs,
                 &mut Default::default(),
-                flags,
+                SEND,
             )?)
         }
     }
