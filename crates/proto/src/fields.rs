@@ -261,6 +261,13 @@ impl Fields {
         self.spans.clear();
     }
 
+    /// The size of the text arena in bytes: what the list keeps in memory besides its offsets. For a
+    /// parsed head this is the part of the read buffer that it holds.
+    #[must_use]
+    pub fn text_capacity(&self) -> usize {
+        self.text.capacity()
+    }
+
     /// The same entries as the ecosystem's map: names lowercased, order across names lost.
     ///
     /// # Errors

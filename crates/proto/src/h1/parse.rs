@@ -293,9 +293,16 @@ fn http_version(text: &[u8]) -> Option<Result<Version, PeerMisbehaved>> {
         b"HTTP/1.0" => Some(Ok(Version::HTTP_10)),
         // A higher minor version is read as the highest we know (RFC 9110 section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9'] => Some(Ok(Version::HTTP_11)),
-        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', ..] => {
-            Some(Err(PeerMisbehaved::UnsupportedVersion))
-        }
+        [
+            b'H',
+            b'T',
+            b'T',
+            b'P',
+            b'/',
+            b'0' | b'2'..=b'9',
+            b'.' | b' ',
+            ..,
+        ] => Some(Err(PeerMisbehaved::UnsupportedVersion)),
         _ => None,
     }
 }
