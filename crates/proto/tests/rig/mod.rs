@@ -1,6 +1,6 @@
 //! Two machines, a wire between them, and a clock that moves only when told.
 
-#![allow(dead_code)] // Every test file uses a part.
+#![allow(dead_code, unreachable_pub)] // Every test file uses a part; the fuzz targets, another crate, too.
 
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use mimus_proto::{BodyLength, Error, Event, Fields, RequestHead, ResponseHead};
 
 /// What a machine reported, flattened so that two runs can be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub enum Seen {
     Informational(u16),
     Response(u16, Vec<u8>, Version, Pairs),
     Request(Method, String, Version, Pairs),
@@ -26,21 +26,21 @@ pub(crate) enum Seen {
 }
 
 /// Fields as plain data.
-pub(crate) type Pairs = Vec<(String, Vec<u8>)>;
+pub type Pairs = Vec<(String, Vec<u8>)>;
 
-pub(crate) fn pairs(fields: &Fields) -> Pairs {
+pub fn pairs(fields: &Fields) -> Pairs {
     fields
         .iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
 }
 
-pub(crate) fn fields<const LEN: usize>(pairs: [(&str, &str); LEN]) -> Fields {
+pub fn fields<const LEN: usize>(pairs: [(&str, &str); LEN]) -> Fields {
     Fields::try_from(pairs).expect("valid fields")
 }
 
 /// A head that can be flattened.
-pub(crate) trait Head: std::fmt::Debug {
+pub trait Head: std::fmt::Debug {
     fn seen(self) -> Seen;
 }
 
@@ -63,7 +63,7 @@ impl Head for RequestHead {
 }
 
 /// What the two machines have in common.
-pub(crate) trait Machine {
+pub trait Machine {
     type Head: Head;
 
     fn take(&mut self, bytes: &[u8]);
@@ -105,7 +105,7 @@ machine!(Client, ResponseHead);
 machine!(Server, RequestHead);
 
 /// Polls until there is no more; stops at an error.
-pub(crate) fn drain(machine: &mut impl Machine, log: &mut Vec<Seen>) {
+pub fn drain(machine: &mut impl Machine, log: &mut Vec<Seen>) {
     loop {
         let seen = match machine.event() {
             Ok(None) => return,
@@ -148,7 +148,7 @@ fn note<H: Head>(event: Event<H>, log: &mut Vec<Seen>) {
 
 /// Feeds `input` in pieces that end at `cuts` (taken modulo what is left), drains after each, and
 /// closes at the end. Gives everything that was seen, then what was left.
-pub(crate) fn feed(machine: &mut impl Machine, input: &[u8], cuts: &[usize]) -> Vec<Seen> {
+pub fn feed(machine: &mut impl Machine, input: &[u8], cuts: &[usize]) -> Vec<Seen> {
     let mut log = Vec::new();
     let mut rest = input;
     for &cut in cuts {
@@ -178,7 +178,7 @@ fn leave(machine: &mut impl Machine, log: &mut Vec<Seen>) {
 }
 
 /// Takes everything that a machine wants written, at most `slices` slices a time.
-pub(crate) fn written(machine: &mut impl Machine, slices: usize) -> Vec<u8> {
+pub fn written(machine: &mut impl Machine, slices: usize) -> Vec<u8> {
     let mut wire = Vec::new();
     loop {
         let mut filled = vec![IoSlice::new(&[]); slices];
@@ -197,12 +197,12 @@ pub(crate) fn written(machine: &mut impl Machine, slices: usize) -> Vec<u8> {
 }
 
 /// A client that has asked for `/` with this method, and written the request.
-pub(crate) fn asked(method: &Method) -> Client {
+pub fn asked(method: &Method) -> Client {
     asked_with(method, &fields([("Host", "h")]))
 }
 
 /// The same with these fields.
-pub(crate) fn asked_with(method: &Method, fields: &Fields) -> Client {
+pub fn asked_with(method: &Method, fields: &Fields) -> Client {
     let mut client = Client::new(Limits::default());
     client
         .send_head(method, "/", fields, BodyLength::None)
@@ -212,17 +212,17 @@ pub(crate) fn asked_with(method: &Method, fields: &Fields) -> Client {
 }
 
 /// What a client sees of `response`, to a GET.
-pub(crate) fn response(input: &str) -> Vec<Seen> {
+pub fn response(input: &str) -> Vec<Seen> {
     feed(&mut asked(&Method::GET), input.as_bytes(), &[])
 }
 
 /// What a server sees of `request`.
-pub(crate) fn request(input: &str) -> Vec<Seen> {
+pub fn request(input: &str) -> Vec<Seen> {
     feed(&mut Server::new(Limits::default()), input.as_bytes(), &[])
 }
 
 /// The error that ended a log, if one did.
-pub(crate) fn error(log: &[Seen]) -> Option<Error> {
+pub fn error(log: &[Seen]) -> Option<Error> {
     match log.last() {
         Some(Seen::Error(error)) => Some(*error),
         _ => None,
@@ -230,7 +230,7 @@ pub(crate) fn error(log: &[Seen]) -> Option<Error> {
 }
 
 /// The body in a log.
-pub(crate) fn body(log: &[Seen]) -> Vec<u8> {
+pub fn body(log: &[Seen]) -> Vec<u8> {
     let data = log.iter().filter_map(|seen| match seen {
         Seen::Data(data) => Some(data.as_slice()),
         _ => None,
@@ -239,16 +239,16 @@ pub(crate) fn body(log: &[Seen]) -> Vec<u8> {
 }
 
 /// Both ends of one connection.
-pub(crate) struct Pair {
-    pub(crate) client: Client,
-    pub(crate) server: Server,
-    pub(crate) now: Instant,
-    pub(crate) at_client: Vec<Seen>,
-    pub(crate) at_server: Vec<Seen>,
+pub struct Pair {
+    pub client: Client,
+    pub server: Server,
+    pub now: Instant,
+    pub at_client: Vec<Seen>,
+    pub at_server: Vec<Seen>,
 }
 
 impl Pair {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             client: Client::new(Limits::default()),
             server: Server::new(Limits::default()),
@@ -259,7 +259,7 @@ impl Pair {
     }
 
     /// Moves bytes both ways until both are silent.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         loop {
             let up = written(&mut self.client, 3);
             self.server.recv(&up);
@@ -274,7 +274,7 @@ impl Pair {
     }
 
     /// Lets time pass, and tells the client.
-    pub(crate) fn wait(&mut self, time: Duration) {
+    pub fn wait(&mut self, time: Duration) {
         self.now += time;
         self.client.handle_timeout(self.now);
         self.settle();
