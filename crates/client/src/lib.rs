@@ -1,1 +1,5 @@
 //! Mimus.
+
+mod body;
+
+pub use body::{Coding, DecodeError, DecodeErrorKind, DecodeLimits, Decoder, accept_encoding};
