@@ -2,4 +2,4 @@
 
 mod body;
 
-pub use body::{Coding, DecodeError, DecodeErrorKind, DecodeLimits, Decoder, accept_encoding};
+pub use body::*;

@@ -9,13 +9,7 @@ use super::coding::Coding;
 mod codec;
 mod error;
 
-#[cfg(all(
-    test,
-    feature = "gzip",
-    feature = "deflate",
-    feature = "brotli",
-    feature = "zstd"
-))]
+#[cfg(test)]
 mod tests;
 
 use codec::{Codec, Ran};
