@@ -17,6 +17,8 @@ pub use error::{DecodeError, DecodeErrorKind};
 
 /// The largest piece [`Decoder::poll`] hands out, and the most one coding decodes ahead of the next.
 const PIECE: usize = 64 * 1024;
+/// What an inner layer may have over the size limit, whatever that is.
+const FRAMING: u64 = 1024 * 1024;
 /// The smallest output buffer.
 const SMALL_PIECE: usize = 2 * 1024;
 
@@ -27,7 +29,8 @@ const SMALL_PIECE: usize = 2 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeLimits {
-    /// Most bytes after decoding. `None` by default: a long-lived compressed stream is legitimate
+    /// Most bytes after decoding; an inner layer of several may have a little more, for its own
+    /// framing. `None` by default: a long-lived compressed stream is legitimate
     /// and has no end, and what a peer can make us decode is bounded by `max_ratio` already.
     pub max_size: Option<u64>,
     /// Most decoded bytes for each encoded one, held once `ratio_floor` bytes came out. By default
@@ -250,7 +253,11 @@ impl Decoder {
     fn check_limits(&self, index: usize) -> Result<(), DecodeError> {
         let stage = &self.stages[index];
         let exceeded = |kind| Err(DecodeError::new(kind, Some(stage.coding)));
-        if self.limits.max_size.is_some_and(|max| stage.produced > max) {
+        // Framing costs an encoded layer some bytes over what it holds, 1 in 256 for Zstandard.
+        let is_last = index + 1 == self.stages.len();
+        let framing = |max: u64| if is_last { 0 } else { max / 64 + FRAMING };
+        let too_large = |max: u64| stage.produced > max.saturating_add(framing(max));
+        if self.limits.max_size.is_some_and(too_large) {
             return exceeded(DecodeErrorKind::TooLarge);
         }
         if let Some(ratio) = self.limits.max_ratio

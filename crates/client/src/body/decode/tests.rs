@@ -374,9 +374,71 @@ fn a_window_over_eight_mebibytes_is_refused() {
 
 #[test]
 fn a_large_window_brotli_stream_is_refused() {
-    // RFC 7932 section 9.1 reserves this window size; "large window" Brotli gives it a meaning.
-    let body = [0x11, 0x1e, 0, 0, 0, 0, 0, 0];
+    // RFC 7932 section 9.1 reserves what announces the windows of up to 1 GiB in this format.
+    let params = ::brotli::enc::BrotliEncoderParams {
+        large_window: true,
+        lgwin: 28,
+        ..Default::default()
+    };
+    let mut to = ::brotli::CompressorWriter::with_params(Vec::new(), 4 * KIB, &params);
+    to.write_all(&text(KIB)).unwrap();
+    let body = to.into_inner();
+    assert_eq!(body[0] & 0x7f, 0x11);
     assert_eq!(decode_whole("br", &body), Err(DecodeErrorKind::Corrupt));
+}
+
+#[test]
+fn flushed_data_comes_out_without_waiting_for_more() {
+    fn check<W: Write>(coding: &str, mut to: W, take: impl Fn(&mut W) -> Vec<u8>) {
+        let mut decoder = decoder(coding, &DecodeLimits::default());
+        for event in ["data: one\n\n", "data: two\n\n"] {
+            to.write_all(event.as_bytes()).unwrap();
+            to.flush().unwrap();
+            decoder.push(take(&mut to).into()).unwrap();
+            let mut seen = Vec::new();
+            while let Some(piece) = decoder.poll().unwrap() {
+                seen.extend_from_slice(&piece);
+            }
+            assert_eq!(seen, event.as_bytes(), "{coding}");
+        }
+    }
+    use std::mem::take;
+    let level = Compression::default();
+    check("gzip", write::GzEncoder::new(Vec::new(), level), |to| {
+        take(to.get_mut())
+    });
+    check(
+        "deflate",
+        write::ZlibEncoder::new(Vec::new(), level),
+        |to| take(to.get_mut()),
+    );
+    check(
+        "deflate",
+        write::DeflateEncoder::new(Vec::new(), level),
+        |to| take(to.get_mut()),
+    );
+    let brotli = ::brotli::CompressorWriter::new(Vec::new(), 4 * KIB, 5, 22);
+    check("br", brotli, |to| take(to.get_mut()));
+    let zstd = ::zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+    check("zstd", zstd, |to| take(to.get_mut()));
+}
+
+#[test]
+fn a_size_limit_is_not_held_against_an_inner_layers_framing() {
+    let body = gzip(&gzip(b"tiny"));
+    let mut limits = DecodeLimits {
+        max_size: Some(4),
+        ..DecodeLimits::default()
+    };
+    assert_eq!(
+        decode(&mut decoder("gzip, gzip", &limits), [&body[..]]).unwrap(),
+        b"tiny"
+    );
+    // Yet an inner layer of nothing but framing is.
+    limits.max_ratio = None;
+    let bomb = gzip(&gzip(b"").repeat(1 << 17));
+    let (produced, kind) = swell(&mut decoder("gzip, gzip", &limits), [bomb].into_iter());
+    assert_eq!((produced, kind), (0, DecodeErrorKind::TooLarge));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use mimus_net::Runtime;
+use sync_wrapper::SyncWrapper;
 
 use super::{BoxError, CHUNK};
 
@@ -33,7 +34,8 @@ pub(super) enum Reading<S> {
 pub(super) struct Errand<S>(Mutex<Progress<S>>);
 
 enum Progress<S> {
-    Running(Waker),
+    /// With whom to wake, once somebody waits.
+    Running(Option<Waker>),
     Done(S, io::Result<Bytes>),
     /// The job was dropped unrun or panicked.
     Abandoned,
@@ -56,7 +58,7 @@ impl<S> Errand<S> {
         }
         let before = mem::replace(&mut *progress, outcome);
         drop(progress);
-        if let Progress::Running(waker) = before {
+        if let Progress::Running(Some(waker)) = before {
             waker.wake();
         }
     }
@@ -87,7 +89,7 @@ impl<S: Blocking> Reading<S> {
         runtime: &dyn Runtime,
     ) -> Poll<Option<Result<Bytes, BoxError>>> {
         let errand = match mem::replace(self, Self::Lost) {
-            Self::Idle(source) => dispatch(source, cx.waker(), runtime),
+            Self::Idle(source) => dispatch(source, runtime),
             Self::Away(errand) => errand,
             Self::Lost => return Poll::Ready(None),
         };
@@ -95,7 +97,7 @@ impl<S: Blocking> Reading<S> {
         let mut progress = errand.lock();
         let outcome = match &mut *progress {
             Progress::Running(waker) => {
-                waker.clone_from(cx.waker());
+                *waker = Some(cx.waker().clone());
                 drop(progress);
                 *self = Self::Away(errand);
                 return Poll::Pending;
@@ -118,8 +120,8 @@ impl<S: Blocking> Reading<S> {
 }
 
 /// Sends `source` off to be read once.
-fn dispatch<S: Blocking>(mut source: S, waker: &Waker, runtime: &dyn Runtime) -> Arc<Errand<S>> {
-    let errand = Arc::new(Errand(Mutex::new(Progress::Running(waker.clone()))));
+fn dispatch<S: Blocking>(mut source: S, runtime: &dyn Runtime) -> Arc<Errand<S>> {
+    let errand = Arc::new(Errand(Mutex::new(Progress::Running(None))));
     let job = Job(Arc::clone(&errand));
     runtime.spawn_blocking(Box::new(move || {
         let chunk = source.read_chunk();
@@ -147,17 +149,17 @@ fn read_once(
 }
 
 /// A caller's reader.
-pub(super) struct ReaderSource(Box<dyn Read + Send>);
+pub(super) struct ReaderSource(SyncWrapper<Box<dyn Read + Send>>);
 
 impl ReaderSource {
     pub(super) fn new(reader: impl Read + Send + 'static) -> Self {
-        Self(Box::new(reader))
+        Self(SyncWrapper::new(Box::new(reader)))
     }
 }
 
 impl Blocking for ReaderSource {
     fn read_chunk(&mut self) -> io::Result<Bytes> {
-        read_once(CHUNK, |buffer| self.0.read(buffer))
+        read_once(CHUNK, |buffer| self.0.get_mut().read(buffer))
     }
 }
 
