@@ -1,3 +1,4 @@
 //! Mimus.
 
+pub mod policy;
 pub mod pool;
