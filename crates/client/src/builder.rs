@@ -1,0 +1,237 @@
+//! How a client is made.
+
+use std::{marker::PhantomData, path::PathBuf, sync::Arc, time::Duration};
+
+use mimus_net::{
+    Runtime,
+    dial::{Dialer, Resolve, SystemResolver},
+    rt,
+};
+use mimus_proto::Fields;
+
+use crate::{
+    Client, Proxies, Result,
+    client::{Async, Blocking, Inner, bad_setting},
+    cookie::{CookieStore, Jar},
+    options::{Settings, shared_setters},
+    policy::netrc::Netrc,
+    pool::{Limits, SharedPool},
+    target::{IntoUrl, TargetUrl},
+};
+
+/// Settings of a client on their way to becoming one. What is set here is the default of every call
+/// and can be overridden by each.
+#[must_use = "a builder makes nothing until it is built"]
+#[derive(Debug)]
+pub struct ClientBuilder<M = Async> {
+    settings: Settings,
+    fields: Vec<(String, Vec<u8>)>,
+    base_url: Option<Result<TargetUrl>>,
+    runtime: Option<Arc<dyn Runtime>>,
+    resolver: Option<Arc<dyn Resolve>>,
+    pool: Limits,
+    cookies: Option<Arc<dyn CookieStore>>,
+    netrc: Option<NetrcSource>,
+    mode: PhantomData<fn() -> M>,
+}
+
+#[derive(Debug)]
+enum NetrcSource {
+    Default,
+    File(PathBuf),
+}
+
+impl<M> ClientBuilder<M> {
+    pub(crate) fn new() -> Self {
+        let settings =
+            Settings { proxies: Arc::new(Proxies::from_env()), ..Settings::default() };
+        ClientBuilder {
+            settings,
+            fields: vec![
+                ("User-Agent".into(), concat!("mimus/", env!("CARGO_PKG_VERSION")).into()),
+                ("Accept".into(), "*/*".into()),
+            ],
+            base_url: None,
+            runtime: None,
+            resolver: None,
+            pool: Limits::default(),
+            cookies: None,
+            netrc: None,
+            mode: PhantomData,
+        }
+    }
+
+    fn settings_mut(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+
+    shared_setters!();
+
+    /// A field sent with every request that has none of its name; replaces an earlier default.
+    pub fn default_header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.fields.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
+        self.fields.push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    /// Sends no default field of this name (`Accept` and `User-Agent` are there from the start).
+    pub fn no_default_header(mut self, name: &str) -> Self {
+        self.fields.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
+        self
+    }
+
+    /// The `User-Agent`. The default names this library and its version.
+    pub fn user_agent(self, value: impl AsRef<[u8]>) -> Self {
+        self.default_header("User-Agent", value)
+    }
+
+    /// What relative URLs are relative to.
+    pub fn base_url(mut self, url: impl IntoUrl) -> Self {
+        self.base_url = Some(url.into_target(None));
+        self
+    }
+
+    /// Who resolves names. The default asks the operating system, off the reactor.
+    pub fn resolver(mut self, resolver: impl Resolve) -> Self {
+        self.resolver = Some(Arc::new(resolver));
+        self
+    }
+
+    /// The most connections to one origin at a time. No limit by default.
+    pub fn max_connections_per_host(mut self, n: impl Into<Option<usize>>) -> Self {
+        self.pool.per_key = n.into();
+        self
+    }
+
+    /// The most connections in all at a time. No limit by default.
+    pub fn max_connections(mut self, n: impl Into<Option<usize>>) -> Self {
+        self.pool.total = n.into();
+        self
+    }
+
+    /// The most idle connections kept per origin. 32 by default; 0 keeps none.
+    pub fn max_idle_per_host(mut self, n: usize) -> Self {
+        self.pool.idle_per_key = n;
+        self
+    }
+
+    /// How long an idle connection is kept. 90 s by default.
+    pub fn pool_idle_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.pool.idle_timeout = limit.into();
+        self
+    }
+
+    /// How old a connection may grow before it is no longer reused. No limit by default.
+    pub fn pool_max_lifetime(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.pool.max_lifetime = limit.into();
+        self
+    }
+
+    /// Keeps cookies in a new [`Jar`], or none. Off by default.
+    pub fn cookies(mut self, on: bool) -> Self {
+        self.cookies = on.then(|| Arc::new(Jar::new()) as Arc<dyn CookieStore>);
+        self
+    }
+
+    /// Keeps cookies in this store.
+    pub fn cookie_store(mut self, store: Arc<dyn CookieStore>) -> Self {
+        self.cookies = Some(store);
+        self
+    }
+
+    /// Takes credentials from the user's netrc file (`$NETRC`, else `~/.netrc`) for calls that have
+    /// none. Off by default.
+    pub fn netrc(mut self, on: bool) -> Self {
+        self.netrc = on.then_some(NetrcSource::Default);
+        self
+    }
+
+    /// Takes credentials from this netrc file for calls that have none.
+    pub fn netrc_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.netrc = Some(NetrcSource::File(path.into()));
+        self
+    }
+
+    fn finish(self, runtime: Arc<dyn Runtime>) -> Result<Client<M>> {
+        let mut fields = Fields::new();
+        for (name, value) in &self.fields {
+            crate::request::set(&mut fields, name, value)
+                .map_err(|e| bad_setting("a default field is not valid", e))?;
+        }
+        let base_url = match self.base_url {
+            Some(url) => Some(url?.0.url),
+            None => None,
+        };
+        let netrc = self.netrc.map(read_netrc).transpose()?.flatten();
+        let dialer = Dialer {
+            runtime,
+            resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
+            overrides: Arc::default(),
+        };
+        Ok(Client::from_inner(Inner {
+            settings: Arc::new(self.settings),
+            default_fields: fields,
+            base_url,
+            dialer,
+            pool: SharedPool::new(self.pool),
+            cookies: self.cookies,
+            netrc,
+        }))
+    }
+}
+
+impl ClientBuilder<Async> {
+    /// The runtime on which calls are made: [`rt::Tokio`], [`rt::Smol`], or one's own. The default is
+    /// the tokio runtime on which each call is made.
+    pub fn runtime(mut self, runtime: impl Runtime) -> Self {
+        self.runtime = Some(Arc::new(runtime));
+        self
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    /// When a setting is not valid.
+    pub fn build(self) -> Result<Client<Async>> {
+        let runtime = match self.runtime.clone() {
+            Some(runtime) => runtime,
+            #[cfg(feature = "tokio")]
+            None => Arc::new(rt::Tokio::current()),
+            #[cfg(not(feature = "tokio"))]
+            None => return Err(crate::Error::request("no runtime was chosen")),
+        };
+        self.finish(runtime)
+    }
+}
+
+impl ClientBuilder<Blocking> {
+    /// The client.
+    ///
+    /// # Errors
+    /// When a setting is not valid.
+    pub fn build(self) -> Result<Client<Blocking>> {
+        self.finish(Arc::new(rt::Blocking))
+    }
+}
+
+/// The user's netrc may be missing; one that is named must be there.
+fn read_netrc(source: NetrcSource) -> Result<Option<Netrc>> {
+    let (path, must_exist) = match source {
+        NetrcSource::File(path) => (path, true),
+        NetrcSource::Default => match std::env::var_os("NETRC") {
+            Some(path) => (PathBuf::from(path), true),
+            None => match std::env::home_dir() {
+                Some(home) => (home.join(".netrc"), false),
+                None => return Ok(None),
+            },
+        },
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => text
+            .parse()
+            .map(Some)
+            .map_err(|e| bad_setting(&format!("{} is not a netrc file", path.display()), e)),
+        Err(e) if !must_exist && e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(bad_setting(&format!("{} cannot be read", path.display()), e)),
+    }
+}

@@ -1,0 +1,401 @@
+//! One exchange on a connection of its own, driven by whoever waits for it.
+
+use std::{
+    fmt,
+    io::{self, IoSlice},
+    task::{Context, Poll, Waker, ready},
+    time::{Duration, Instant},
+};
+
+use http::Method;
+use mimus_net::{BoxFuture, Phase, Runtime, Wait};
+use mimus_proto::{BodyLength, Event, Fields};
+
+use super::Conn;
+use crate::{Body, BoxError, Error, Kind, pool::Lease, route::Route};
+
+/// The least room offered to a read, and the most.
+const READ_MIN: usize = 8 * 1024;
+const READ_MAX: usize = 64 * 1024;
+
+/// Queued output beyond which no more of an upload is taken in.
+const OUTPUT_HIGH: usize = 256 * 1024;
+
+/// The most slices of one gathered write.
+const SLICES: usize = 16;
+
+/// The most of an unwanted body that is read off to save its connection. What costs more to read
+/// than a new connection does is not worth it.
+const DRAIN_MAX: usize = 64 * 1024;
+
+/// Until when each phase of an exchange may last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadlines {
+    pub(crate) total: Option<Instant>,
+    pub(crate) head: Option<Duration>,
+    pub(crate) idle: Option<Duration>,
+}
+
+impl Deadlines {
+    /// The end of a phase that began at `now` and may last `limit`.
+    fn of(&self, limit: Option<Duration>, now: Instant) -> Option<Instant> {
+        match (limit.map(|l| now + l), self.total) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// Why an exchange failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The connection failed in this phase.
+    Io(Phase, io::Error),
+    /// The peer broke the protocol, exceeded a limit, or ended too early.
+    Proto(mimus_proto::Error),
+    /// The request cannot be written.
+    Misuse(mimus_proto::ApiMisuse),
+    /// The body to be sent failed.
+    Upload(BoxError),
+}
+
+impl Failure {
+    pub(crate) fn into_error(self, phase: Phase) -> Error {
+        match self {
+            Failure::Io(phase, e) => Error::io(phase, e),
+            Failure::Proto(e) => Error::from(e).in_phase(phase),
+            Failure::Misuse(e) => Error::from(e),
+            Failure::Upload(e) => Error::new(Kind::Upload, "the request body failed")
+                .in_phase(Phase::Send)
+                .caused_by(e),
+        }
+    }
+}
+
+/// The head of a request, as it will be written.
+#[derive(Debug)]
+pub(crate) struct RequestLine<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) target: &'a str,
+    pub(crate) fields: &'a Fields,
+}
+
+/// How far the request is.
+enum Sending {
+    /// The body has more to give.
+    Body(Body),
+    /// Everything is queued in the machine.
+    Queued,
+    /// Everything was written.
+    Done,
+    /// The rest is not wanted, or writing failed. What the peer says is still worth reading.
+    Stopped(Option<io::Error>),
+}
+
+/// One exchange: it owns the connection until the response is over.
+pub(crate) struct Exchange {
+    lease: Lease<Route, Conn>,
+    sending: Sending,
+    phase: Phase,
+    deadlines: Deadlines,
+    /// Something moved since the deadline was set, or the phase is new.
+    stirred: bool,
+    /// Runs while the body waits for `100 Continue`.
+    expect_timer: Option<BoxFuture<'static, ()>>,
+    read_size: usize,
+    /// Whether a byte of the request went out, and whether one of a response came.
+    wrote: bool,
+    heard: bool,
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("conn", &*self.lease)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Exchange {
+    /// Queues a request on a leased connection. Nothing is written yet.
+    pub(crate) fn start(
+        mut lease: Lease<Route, Conn>,
+        line: &RequestLine<'_>,
+        body: Body,
+        expect_wait: Option<Duration>,
+        deadlines: Deadlines,
+        now: Instant,
+    ) -> Result<Self, Failure> {
+        let length = body_length(line.method, &body);
+        let conn = &mut *lease;
+        conn.served += 1;
+        conn.machine
+            .send_head(line.method, line.target, line.fields, length)
+            .map_err(Failure::Misuse)?;
+        let (sending, limit) = if length == BodyLength::None {
+            conn.machine.send_end(None).map_err(Failure::Misuse)?;
+            (Sending::Queued, deadlines.head)
+        } else {
+            if let Some(wait) = expect_wait {
+                conn.machine.hold_body_until(now + wait);
+            }
+            (Sending::Body(body), deadlines.idle)
+        };
+        conn.socket.set_deadline(deadlines.of(limit, now));
+        Ok(Exchange {
+            lease,
+            sending,
+            phase: Phase::Send,
+            deadlines,
+            stirred: false,
+            expect_timer: None,
+            read_size: READ_MIN,
+            wrote: false,
+            heard: false,
+        })
+    }
+
+    /// What is happening.
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn conn(&self) -> &Conn {
+        &self.lease
+    }
+
+    /// Whether the connection had served before.
+    pub(crate) fn reused(&self) -> bool {
+        self.lease.is_reused()
+    }
+
+    /// Whether a byte of the request may have reached the peer.
+    pub(crate) fn wrote(&self) -> bool {
+        self.wrote
+    }
+
+    /// Whether the whole request went out.
+    pub(crate) fn sent_all(&self) -> bool {
+        matches!(self.sending, Sending::Done)
+    }
+
+    /// Whether the peer answered at all.
+    pub(crate) fn heard(&self) -> bool {
+        self.heard
+    }
+
+    /// Sends no more of the request: the answer is there and does not want it.
+    pub(crate) fn stop_sending(&mut self) {
+        if matches!(self.sending, Sending::Body(_) | Sending::Queued) {
+            self.sending = Sending::Stopped(None);
+        }
+    }
+
+    /// The next event that is already here.
+    pub(crate) fn buffered_event(&mut self) -> Result<Option<Event>, Failure> {
+        let event = self.lease.machine.poll_event().map_err(Failure::Proto)?;
+        if let Some(Event::Head(_)) = event {
+            self.phase = Phase::Body;
+            self.stirred = true;
+        }
+        Ok(event)
+    }
+
+    /// Drives the connection until the next event: writes what there is to write, reads what there
+    /// is to read.
+    pub(crate) fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<Event, Failure>> {
+        loop {
+            if let Some(event) = self.buffered_event()? {
+                return Poll::Ready(Ok(event));
+            }
+            let wait = match self.poll_send(cx, runtime)? {
+                Poll::Ready(()) => Wait::Alone,
+                Poll::Pending => Wait::Beside,
+            };
+            ready!(self.poll_read(cx, wait))?;
+        }
+    }
+
+    /// Sets the deadline of the phase anew, if there is reason to.
+    fn refresh_deadline(&mut self) {
+        if std::mem::take(&mut self.stirred) {
+            let limit = match self.phase {
+                Phase::Head => self.deadlines.head,
+                _ => self.deadlines.idle,
+            };
+            self.lease.socket.set_deadline(self.deadlines.of(limit, Instant::now()));
+        }
+    }
+
+    /// Moves the request out. Ready when all of it went, or no more of it will.
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Result<Poll<()>, Failure> {
+        while matches!(self.sending, Sending::Body(_) | Sending::Queued) {
+            let starved = self.poll_upload(cx, runtime)?.is_pending();
+            match self.poll_write(cx) {
+                Poll::Pending => return Ok(Poll::Pending),
+                Poll::Ready(Ok(())) if starved => return Ok(Poll::Pending),
+                Poll::Ready(Ok(())) => self.all_queued_is_out(),
+                Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => {
+                    return Err(Failure::Io(Phase::Send, e));
+                }
+                Poll::Ready(Err(e)) => {
+                    self.sending = Sending::Stopped(Some(e));
+                    self.await_head(true);
+                }
+            }
+        }
+        Ok(Poll::Ready(()))
+    }
+
+    /// Takes more of the body into the machine while there is room. Pending when the body has
+    /// nothing at the moment, or must not be sent yet.
+    fn poll_upload(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Result<Poll<()>, Failure> {
+        while let Sending::Body(body) = &mut self.sending {
+            let machine = &mut self.lease.machine;
+            if machine.pending_bytes() >= OUTPUT_HIGH {
+                break;
+            }
+            if let Some(at) = machine.poll_timeout() {
+                let timer = self.expect_timer.get_or_insert_with(|| runtime.sleep_until(at));
+                match timer.as_mut().poll(cx) {
+                    Poll::Ready(()) => machine.handle_timeout(at),
+                    Poll::Pending => return Ok(Poll::Pending),
+                }
+            }
+            match body.poll_next(cx, runtime) {
+                Poll::Pending => return Ok(Poll::Pending),
+                Poll::Ready(Some(Ok(data))) => machine.send_data(data).map_err(Failure::Misuse)?,
+                Poll::Ready(Some(Err(e))) => return Err(Failure::Upload(e)),
+                Poll::Ready(None) => {
+                    let trailers = body.take_trailers();
+                    machine.send_end(trailers.as_ref()).map_err(Failure::Misuse)?;
+                    self.sending = Sending::Queued;
+                    self.stirred = true;
+                }
+            }
+        }
+        Ok(Poll::Ready(()))
+    }
+
+    /// Writes what is queued, all of it.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.lease.machine.has_output() {
+            self.refresh_deadline();
+            let conn = &mut *self.lease;
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let filled = conn.machine.poll_transmit(&mut slices);
+            let n = ready!(conn.socket.poll_write(cx, &slices[..filled]))?;
+            conn.machine.transmitted(n);
+            self.wrote = true;
+            self.stirred |= matches!(self.sending, Sending::Body(_));
+        }
+        self.lease.socket.poll_flush(cx)
+    }
+
+    fn all_queued_is_out(&mut self) {
+        if let Sending::Queued = self.sending {
+            self.sending = Sending::Done;
+            // The head's deadline was set at the start when there was no body to send first.
+            self.await_head(self.stirred);
+        }
+    }
+
+    fn await_head(&mut self, set_deadline: bool) {
+        if self.phase == Phase::Send {
+            self.phase = Phase::Head;
+            self.stirred = set_deadline;
+        }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<Result<(), Failure>> {
+        self.refresh_deadline();
+        let conn = &mut *self.lease;
+        let buf = conn.machine.recv_buf();
+        if buf.capacity() - buf.len() < READ_MIN / 2 {
+            buf.reserve(self.read_size);
+        }
+        let room = buf.capacity() - buf.len();
+        match ready!(conn.socket.poll_read(cx, buf, wait)) {
+            Ok(0) => conn.machine.recv_eof(),
+            Ok(n) => {
+                self.heard = true;
+                self.stirred |= self.phase == Phase::Body;
+                if n == room {
+                    self.read_size = (self.read_size * 2).min(READ_MAX);
+                }
+            }
+            Err(e) => return Poll::Ready(Err(self.read_failed(e))),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// A peer that refuses an upload resets the connection: the failed write says more.
+    fn read_failed(&mut self, error: io::Error) -> Failure {
+        match &mut self.sending {
+            Sending::Stopped(first) if self.phase == Phase::Head => match first.take() {
+                Some(first) => Failure::Io(Phase::Send, first),
+                None => Failure::Io(self.phase, error),
+            },
+            _ => Failure::Io(self.phase, error),
+        }
+    }
+
+    /// The response is over: gives the connection back, to be used again if the protocol allows.
+    pub(crate) fn finish(mut self, now: Instant) {
+        if self.sent_all() && self.lease.machine.reuse().is_yes() {
+            self.lease.idle_since = now;
+            self.lease.release(now);
+        }
+    }
+
+    /// The response is not wanted any more. What little of it is already here is read off, so that
+    /// the connection can serve again; otherwise it is closed.
+    pub(crate) fn abandon(mut self) {
+        if !self.sent_all() {
+            return;
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut left = DRAIN_MAX;
+        loop {
+            match self.buffered_event() {
+                Ok(Some(Event::Data(data))) if data.len() <= left => left -= data.len(),
+                Ok(Some(Event::Trailers(_))) => {}
+                Ok(Some(Event::End)) => return self.finish(Instant::now()),
+                Ok(None) => match self.poll_read(&mut cx, Wait::Beside) {
+                    Poll::Ready(Ok(())) => {}
+                    _ => return,
+                },
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes the connection out of HTTP's hands, after [`Event::Upgraded`].
+    pub(crate) fn into_conn(self) -> Conn {
+        self.lease.detach()
+    }
+}
+
+/// How the length of `body` is announced. A method that expects content says so even when there is
+/// none (RFC 9110 section 8.6).
+fn body_length(method: &Method, body: &Body) -> BodyLength {
+    let expects_content = matches!(*method, Method::POST | Method::PUT | Method::PATCH);
+    match body.length() {
+        Some(0) if !expects_content => BodyLength::None,
+        Some(n) => BodyLength::Known(n),
+        None => BodyLength::Chunked,
+    }
+}

@@ -1,0 +1,45 @@
+//! Connections that speak HTTP.
+
+mod exclusive;
+
+use std::{sync::Arc, time::Instant};
+
+use mimus_net::{Socket, dial::Dialed};
+use mimus_proto::h1;
+
+pub(crate) use exclusive::{Deadlines, Exchange, Failure, RequestLine};
+
+use crate::observe::ConnectionInfo;
+
+/// A connection that carries one exchange at a time (HTTP/1.1). Whoever holds it drives it: there is
+/// no task behind it.
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub(crate) socket: Box<dyn Socket>,
+    pub(crate) machine: h1::Client,
+    pub(crate) info: Arc<ConnectionInfo>,
+    /// When it was last given back.
+    pub(crate) idle_since: Instant,
+    /// Exchanges begun on it.
+    pub(crate) served: u64,
+}
+
+impl Conn {
+    pub(crate) fn new(dialed: Dialed, limits: h1::Limits) -> Self {
+        let now = Instant::now();
+        let info = ConnectionInfo {
+            peer: dialed.socket.peer_addr(),
+            local: dialed.socket.local_addr(),
+            tls: dialed.tls,
+            dial: dialed.timings,
+            established: now,
+        };
+        Conn {
+            socket: dialed.socket,
+            machine: h1::Client::new(limits),
+            info: Arc::new(info),
+            idle_since: now,
+            served: 0,
+        }
+    }
+}

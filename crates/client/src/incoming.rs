@@ -1,0 +1,285 @@
+//! The body of a response, as it comes.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use mimus_net::{Phase, Runtime};
+use mimus_proto::{Event, Fields};
+
+use crate::{
+    Error, Kind, Result,
+    body::{DecodeError, Decoder},
+    conn::Exchange,
+};
+
+/// The body of a response: pieces of [`Bytes`] in the order in which they come, decoded unless the
+/// client was told otherwise.
+///
+/// It is a [`Stream`] and an [`http_body::Body`]. Reading it to the end gives the connection back to
+/// the pool. Dropping it earlier gives the connection back when what is left is small and already
+/// here, and closes it otherwise.
+pub struct Incoming {
+    /// What came together with the head.
+    first: Option<Bytes>,
+    rest: Option<Box<Exchange>>,
+    decoder: Option<Box<Decoder>>,
+    /// How many bytes a reader may still be given.
+    allowance: Option<u64>,
+    length: Option<u64>,
+    trailers: Option<Fields>,
+    ended: Option<Instant>,
+    runtime: Arc<dyn Runtime>,
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming")
+            .field("length", &self.length)
+            .field("ended", &self.ended.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Incoming {
+    /// The body that follows on `exchange`, after what has come of it already.
+    pub(crate) fn new(
+        exchange: Exchange,
+        runtime: Arc<dyn Runtime>,
+        now: Instant,
+    ) -> Result<Self> {
+        let mut incoming = Incoming {
+            first: None,
+            rest: None,
+            decoder: None,
+            allowance: None,
+            length: exchange.conn().machine.remaining_body(),
+            trailers: None,
+            ended: None,
+            runtime,
+        };
+        incoming.take_what_is_here(exchange, now)?;
+        Ok(incoming)
+    }
+
+    /// A small body comes with its head: then the exchange is over already, and the connection free
+    /// for the next.
+    fn take_what_is_here(&mut self, mut exchange: Exchange, now: Instant) -> Result<()> {
+        loop {
+            let event = exchange.buffered_event().map_err(|e| e.into_error(Phase::Body))?;
+            match event {
+                Some(Event::Data(data)) if self.first.is_none() => self.first = Some(data),
+                Some(Event::Trailers(fields)) => self.trailers = Some(fields),
+                Some(Event::End) => {
+                    self.ended = Some(now);
+                    exchange.finish(now);
+                    return Ok(());
+                }
+                Some(Event::Data(data)) => self.first = Some(join(self.first.take(), data)),
+                _ => break,
+            }
+            // Chunks that came together are joined only while that is cheap.
+            if self.first.as_ref().is_some_and(|first| first.len() > JOIN_MAX) {
+                break;
+            }
+        }
+        self.rest = Some(Box::new(exchange));
+        Ok(())
+    }
+
+    pub(crate) fn set_decoder(&mut self, decoder: Decoder) {
+        self.decoder = Some(Box::new(decoder));
+        self.length = None;
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: Option<u64>) -> Result<()> {
+        self.allowance = limit;
+        match (self.length, limit) {
+            (Some(length), Some(limit)) if length > limit => Err(too_long()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The length of what is still to come, if it is known: it is not for a chunked or a decoded
+    /// body.
+    pub fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// When the end was read.
+    pub(crate) fn ended(&self) -> Option<Instant> {
+        self.ended
+    }
+
+    /// The trailer section, once the end was read and if there was one.
+    pub fn trailers(&self) -> Option<&Fields> {
+        self.trailers.as_ref()
+    }
+
+    /// The exchange, when the connection was upgraded.
+    pub(crate) fn into_exchange(mut self) -> Option<Exchange> {
+        self.rest.take().map(|exchange| *exchange)
+    }
+
+    /// The next piece, or `None` at the end.
+    ///
+    /// # Errors
+    /// When the connection fails or ends too early, the coding is broken, or a limit is exceeded.
+    /// After an error there is nothing more.
+    pub fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
+        let result = match self.decoder {
+            Some(_) => ready!(self.poll_decoded(cx)),
+            None => ready!(self.poll_raw(cx)),
+        };
+        let result = result.and_then(|data| self.account(data));
+        if result.is_err() {
+            self.close();
+        }
+        Poll::Ready(result.transpose())
+    }
+
+    /// The next piece, or `None` at the end.
+    ///
+    /// # Errors
+    /// As [`poll_data`](Self::poll_data).
+    pub async fn data(&mut self) -> Result<Option<Bytes>> {
+        std::future::poll_fn(|cx| self.poll_data(cx)).await.transpose()
+    }
+
+    fn account(&mut self, data: Option<Bytes>) -> Result<Option<Bytes>> {
+        if let Some(data) = &data {
+            let n = data.len() as u64;
+            if let Some(allowance) = &mut self.allowance {
+                *allowance = allowance.checked_sub(n).ok_or_else(too_long)?;
+            }
+            if let Some(length) = &mut self.length {
+                *length = length.saturating_sub(n);
+            }
+        }
+        Ok(data)
+    }
+
+    fn poll_decoded(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>>> {
+        loop {
+            let Some(decoder) = &mut self.decoder else { return Poll::Ready(Ok(None)) };
+            if let Some(data) = decoder.poll().map_err(undecodable)? {
+                return Poll::Ready(Ok(Some(data)));
+            }
+            match ready!(self.poll_raw(cx))? {
+                Some(data) => {
+                    if let Some(decoder) = &mut self.decoder {
+                        decoder.push(data);
+                    }
+                }
+                None => {
+                    let Some(mut decoder) = self.decoder.take() else {
+                        return Poll::Ready(Ok(None));
+                    };
+                    return Poll::Ready(decoder.finish().map(|()| None).map_err(undecodable));
+                }
+            }
+        }
+    }
+
+    fn poll_raw(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Ok(Some(first)));
+        }
+        while let Some(exchange) = &mut self.rest {
+            let event = ready!(exchange.poll_event(cx, &*self.runtime));
+            match event.map_err(|e| e.into_error(Phase::Body).after_sending(true))? {
+                Event::Data(data) => return Poll::Ready(Ok(Some(data))),
+                Event::Trailers(fields) => self.trailers = Some(fields),
+                Event::End => {
+                    let now = Instant::now();
+                    self.ended = Some(now);
+                    if let Some(exchange) = self.rest.take() {
+                        exchange.finish(now);
+                    }
+                }
+                // Nothing else comes after a head that is not an upgrade's.
+                _ => {}
+            }
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// Nothing of the rest can be used.
+    fn close(&mut self) {
+        self.first = None;
+        self.rest = None;
+        self.decoder = None;
+    }
+}
+
+/// Pieces up to this size are worth a copy to hand the connection back at once.
+const JOIN_MAX: usize = 16 * 1024;
+
+fn join(first: Option<Bytes>, next: Bytes) -> Bytes {
+    match first {
+        Some(first) => [&first[..], &next[..]].concat().into(),
+        None => next,
+    }
+}
+
+fn too_long() -> Error {
+    Error::new(Kind::Limit, "the body is longer than allowed").in_phase(Phase::Body)
+}
+
+fn undecodable(error: DecodeError) -> Error {
+    let kind = if error.is_limit() { Kind::Limit } else { Kind::Decode };
+    Error::new(kind, "the body cannot be decoded").in_phase(Phase::Body).caused_by(error)
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if let Some(exchange) = self.rest.take() {
+            exchange.abandon();
+        }
+    }
+}
+
+impl Stream for Incoming {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_data(cx)
+    }
+}
+
+impl http_body::Body for Incoming {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>>>> {
+        let data = ready!(self.poll_data(cx));
+        let frame = match data {
+            Some(data) => Some(data.map(http_body::Frame::data)),
+            None => self.trailers.take().map(|f| Ok(http_body::Frame::trailers(f.to_header_map()))),
+        };
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none()
+            && self.rest.is_none()
+            && self.decoder.is_none()
+            && self.trailers.is_none()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self.length {
+            Some(length) => http_body::SizeHint::with_exact(length),
+            None => http_body::SizeHint::default(),
+        }
+    }
+}

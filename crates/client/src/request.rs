@@ -1,0 +1,267 @@
+//! What is asked.
+
+use std::{fmt, sync::Arc};
+
+use http::Method;
+use mimus_proto::Fields;
+use url::Url;
+
+use crate::{
+    Body, Client, Error, Result,
+    auth::Credentials,
+    client::{Async, Blocking},
+    options::{Settings, shared_setters},
+    response::Response,
+    target::{IntoUrl, Target},
+};
+
+/// A request ready to be executed: method, URL, fields, body, and the settings of the call.
+pub struct Request {
+    pub(crate) method: Method,
+    pub(crate) target: Target,
+    pub(crate) fields: Fields,
+    pub(crate) body: Body,
+    pub(crate) settings: Arc<Settings>,
+}
+
+impl Request {
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The URL.
+    pub fn url(&self) -> &Url {
+        &self.target.url
+    }
+
+    /// The fields given by the user, in order and case. The client's defaults join them on the wire.
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// The fields, to change.
+    pub fn fields_mut(&mut self) -> &mut Fields {
+        &mut self.fields
+    }
+
+    /// The body.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The same request again, if its body can be sent twice.
+    pub fn try_clone(&self) -> Option<Request> {
+        Some(Request {
+            method: self.method.clone(),
+            target: self.target.clone(),
+            fields: self.fields.clone(),
+            body: self.body.try_clone()?,
+            settings: self.settings.clone(),
+        })
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("url", &crate::error::without_secrets(&self.target.url).as_str())
+            .field("fields", &self.fields)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`Request`] and sends it. Mistakes are kept until [`build`](Self::build) or `send`.
+#[must_use = "a request does nothing until it is sent"]
+pub struct RequestBuilder<M = Async> {
+    client: Client<M>,
+    request: Result<Request>,
+    /// Takes the settings of the setters when there is no request to hold them.
+    spare: Option<Box<Settings>>,
+}
+
+impl<M> fmt::Debug for RequestBuilder<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RequestBuilder").field(&self.request).finish()
+    }
+}
+
+impl<M> RequestBuilder<M> {
+    pub(crate) fn new(client: Client<M>, method: Method, url: impl IntoUrl) -> Self {
+        let inner = client.inner();
+        let request = url.into_target(inner.base_url.as_ref()).map(|target| {
+            let mut request = Request {
+                method,
+                target: target.0,
+                fields: Fields::new(),
+                body: Body::empty(),
+                settings: inner.settings.clone(),
+            };
+            take_userinfo(&mut request);
+            request
+        });
+        RequestBuilder { client, request, spare: None }
+    }
+
+    fn settings_mut(&mut self) -> &mut Settings {
+        match &mut self.request {
+            Ok(request) => Arc::make_mut(&mut request.settings),
+            Err(_) => self.spare.get_or_insert_default(),
+        }
+    }
+
+    fn change(mut self, change: impl FnOnce(&mut Request) -> Result<()>) -> Self {
+        if let Ok(request) = &mut self.request
+            && let Err(error) = change(request)
+        {
+            let error = error.on(&request.target.url);
+            self.request = Err(error);
+        }
+        self
+    }
+
+    /// Adds a field, after those already there and beside others of its name.
+    pub fn header(self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
+        self.change(|r| {
+            r.fields.append(name.as_ref(), value.as_ref()).map_err(|e| invalid(name.as_ref(), e))
+        })
+    }
+
+    /// Sets a field, in the place of any of its name.
+    pub fn set_header(self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
+        self.change(|r| set(&mut r.fields, name.as_ref(), value.as_ref()))
+    }
+
+    /// Sets every field of `map`, in the place of those of the same names.
+    pub fn headers(self, map: &http::HeaderMap) -> Self {
+        self.change(|r| {
+            for name in map.keys() {
+                r.fields.remove(name.as_str());
+            }
+            r.fields.extend(&Fields::from(map));
+            Ok(())
+        })
+    }
+
+    /// Appends pairs to the URL's query, form-encoded.
+    pub fn query<T: serde::Serialize + ?Sized>(self, pairs: &T) -> Self {
+        self.change(|r| {
+            crate::body::form::append_query(&mut r.target.url, pairs)
+                .map_err(|e| Error::request("the query cannot be encoded").caused_by(e))
+        })
+    }
+
+    /// The body: text, bytes, a file, a stream... Its length, when known, is announced; otherwise it
+    /// is sent chunked.
+    pub fn body(self, body: impl Into<Body>) -> Self {
+        let body = body.into();
+        self.change(|r| {
+            r.body = body;
+            Ok(())
+        })
+    }
+
+    /// A body of form-encoded pairs, with its `Content-Type` unless one was set.
+    pub fn form<T: serde::Serialize + ?Sized>(self, pairs: &T) -> Self {
+        self.change(|r| {
+            let text = crate::body::form::encode(pairs)
+                .map_err(|e| Error::request("the form cannot be encoded").caused_by(e))?;
+            content_type(&mut r.fields, "application/x-www-form-urlencoded")?;
+            r.body = text.into();
+            Ok(())
+        })
+    }
+
+    /// A JSON body, with its `Content-Type` unless one was set.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::Serialize + ?Sized>(self, value: &T) -> Self {
+        self.change(|r| {
+            let text = serde_json::to_vec(value)
+                .map_err(|e| Error::request("the value cannot be encoded as JSON").caused_by(e))?;
+            content_type(&mut r.fields, "application/json")?;
+            r.body = text.into();
+            Ok(())
+        })
+    }
+
+    /// A `multipart/form-data` body (RFC 7578), streamed.
+    pub fn multipart(self, form: crate::multipart::Form) -> Self {
+        self.change(|r| {
+            set(&mut r.fields, "Content-Type", form.content_type().as_bytes())?;
+            r.body = form.into_body();
+            Ok(())
+        })
+    }
+
+    shared_setters!();
+
+    /// The request, to look at or to keep.
+    ///
+    /// # Errors
+    /// The first mistake made while building: a bad URL, field, or body.
+    pub fn build(self) -> Result<Request> {
+        self.request
+    }
+}
+
+impl RequestBuilder<Async> {
+    /// Sends the request and waits for the head of the response.
+    ///
+    /// Dropping the future at any point closes the connection it was using, or gives back what it was
+    /// waiting for; nothing leaks.
+    ///
+    /// # Errors
+    /// See [`Kind`](crate::Kind). A status of 4xx or 5xx is not an error here.
+    pub async fn send(self) -> Result<Response> {
+        self.client.execute(self.request?).await
+    }
+}
+
+impl RequestBuilder<Blocking> {
+    /// Sends the request and waits for the head of the response.
+    ///
+    /// # Errors
+    /// See [`Kind`](crate::Kind). A status of 4xx or 5xx is not an error here.
+    pub fn send(self) -> Result<Response<Blocking>> {
+        self.client.execute(self.request?)
+    }
+}
+
+/// User name and password of a URL become Basic credentials and leave the URL (RFC 9110
+/// section 4.2.4 deprecates them there).
+fn take_userinfo(request: &mut Request) {
+    let url = &mut request.target.url;
+    if url.username().is_empty() && url.password().is_none() {
+        return;
+    }
+    let decode = |text: &str| -> String {
+        percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+    };
+    let credentials =
+        Credentials::basic(decode(url.username()), decode(url.password().unwrap_or_default()));
+    *url = without_userinfo(url);
+    Arc::make_mut(&mut request.settings).auth = Some(credentials);
+}
+
+pub(crate) fn without_userinfo(url: &Url) -> Url {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
+}
+
+pub(crate) fn set(fields: &mut Fields, name: &str, value: &[u8]) -> Result<()> {
+    fields.set(name, value).map_err(|e| invalid(name, e))
+}
+
+fn content_type(fields: &mut Fields, value: &str) -> Result<()> {
+    if fields.contains("content-type") {
+        return Ok(());
+    }
+    set(fields, "Content-Type", value.as_bytes())
+}
+
+fn invalid(name: &str, cause: mimus_proto::InvalidField) -> Error {
+    Error::request(format!("the field {name:?} is not valid")).caused_by(cause)
+}

@@ -1,0 +1,345 @@
+//! What is answered.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, Version};
+use mimus_net::{rt, tls::TlsInfo};
+use mimus_proto::{Fields, ResponseHead};
+use url::Url;
+
+use crate::{
+    Error, Incoming, Kind, Result, Upgraded,
+    body::text,
+    client::{Async, Blocking},
+    observe::{ConnectionInfo, Timings},
+};
+
+/// A response: its head, and its body still to be read.
+pub struct Response<M = Async> {
+    answer: Answer,
+    map: OnceLock<HeaderMap>,
+    mode: PhantomData<fn() -> M>,
+}
+
+/// What the call loop ends with.
+pub(crate) struct Answer {
+    pub(crate) head: ResponseHead,
+    pub(crate) url: Url,
+    pub(crate) body: Incoming,
+    pub(crate) connection: Arc<ConnectionInfo>,
+    pub(crate) reused: bool,
+    pub(crate) started: Instant,
+    pub(crate) head_at: Instant,
+    pub(crate) history: Vec<Hop>,
+}
+
+/// A redirect that was followed on the way.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Hop {
+    /// The URL that answered with the redirect.
+    pub url: Url,
+    /// With which status.
+    pub status: StatusCode,
+    /// The fields of that answer.
+    pub fields: Fields,
+}
+
+impl<M> Response<M> {
+    pub(crate) fn new(answer: Answer) -> Self {
+        Response { answer, map: OnceLock::new(), mode: PhantomData }
+    }
+
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.answer.head.status
+    }
+
+    /// The protocol version.
+    pub fn version(&self) -> Version {
+        self.answer.head.version
+    }
+
+    /// The reason phrase, which HTTP/1 alone has and which means nothing to a client.
+    pub fn reason(&self) -> &[u8] {
+        self.answer.head.reason()
+    }
+
+    /// The fields as they came: in order, in their case, with duplicates.
+    pub fn fields(&self) -> &Fields {
+        &self.answer.head.fields
+    }
+
+    /// The fields as a map, built at the first call.
+    pub fn headers(&self) -> &HeaderMap {
+        self.map.get_or_init(|| self.answer.head.fields.to_header_map())
+    }
+
+    /// The first field of that name, when it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.answer.head.fields.get_str(name)
+    }
+
+    /// The URL that answered; after redirects, the last.
+    pub fn url(&self) -> &Url {
+        &self.answer.url
+    }
+
+    /// The redirects that were followed, first to last.
+    pub fn history(&self) -> &[Hop] {
+        &self.answer.history
+    }
+
+    /// The length of the body still to be read, if it is known.
+    pub fn content_length(&self) -> Option<u64> {
+        self.answer.body.length()
+    }
+
+    /// The address of the server, or of the proxy; `None` over a Unix socket.
+    pub fn remote_addr(&self) -> Option<SocketAddr> {
+        self.answer.connection.peer
+    }
+
+    /// Our own address on that connection.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.answer.connection.local
+    }
+
+    /// What TLS agreed on, if there was TLS.
+    pub fn tls(&self) -> Option<&TlsInfo> {
+        self.answer.connection.tls.as_ref()
+    }
+
+    /// The connection by which the response came.
+    pub fn connection(&self) -> &ConnectionInfo {
+        &self.answer.connection
+    }
+
+    /// Whether that connection had served before.
+    pub fn reused(&self) -> bool {
+        self.answer.reused
+    }
+
+    /// How long the phases took; the total is there once the body's end was read.
+    pub fn timings(&self) -> Timings {
+        let answer = &self.answer;
+        let dial = if answer.reused { Default::default() } else { answer.connection.dial };
+        Timings {
+            dns: dial.resolve,
+            connect: dial.connect,
+            proxy: dial.proxy,
+            tls: dial.tls,
+            first_byte: answer.head_at - answer.started,
+            total: answer.body.ended().map(|end| end - answer.started),
+        }
+    }
+
+    /// The trailer section, once the body's end was read and if there was one.
+    pub fn trailers(&self) -> Option<&Fields> {
+        self.answer.body.trailers()
+    }
+
+    /// The response itself, or an error when its status is 4xx or 5xx.
+    ///
+    /// # Errors
+    /// Of [`Kind::Status`]. To keep the body of an error response, look at
+    /// [`status`](Self::status) instead.
+    pub fn error_for_status(self) -> Result<Self> {
+        let status = self.status();
+        if status.is_client_error() || status.is_server_error() {
+            let detail = format!("the server answered {status}");
+            return Err(Error::new(Kind::Status(status), detail).on(self.url()).after_sending(true));
+        }
+        Ok(self)
+    }
+
+    /// The body, to be streamed.
+    pub fn into_body(self) -> Incoming {
+        self.answer.body
+    }
+
+    /// The body, to be streamed from where it is.
+    pub fn body_mut(&mut self) -> &mut Incoming {
+        &mut self.answer.body
+    }
+
+    /// The connection itself, after `101 Switching Protocols` or a 2xx to CONNECT.
+    ///
+    /// # Errors
+    /// When the server did not agree to an upgrade.
+    pub fn upgrade(self) -> Result<Upgraded> {
+        let url = self.answer.url;
+        match self.answer.body.into_exchange().map(Upgraded::new) {
+            Some(Ok(upgraded)) => Ok(upgraded),
+            _ => Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(&url)),
+        }
+    }
+
+    async fn collect(&mut self) -> Result<Bytes> {
+        let url = &self.answer.url;
+        collect(&mut self.answer.body).await.map_err(|e| e.on(url))
+    }
+
+    async fn collect_text(&mut self, default: &str) -> Result<String> {
+        let bytes = self.collect().await?;
+        Ok(text::decode(bytes, self.answer.head.fields.get_str("content-type"), default))
+    }
+
+    #[cfg(feature = "json")]
+    async fn collect_json<T: serde::de::DeserializeOwned>(&mut self) -> Result<T> {
+        let bytes = self.collect().await?;
+        serde_json::from_slice(&bytes).map_err(|e| {
+            Error::new(Kind::Decode, "the body is not the JSON expected")
+                .in_phase(mimus_net::Phase::Body)
+                .on(&self.answer.url)
+                .caused_by(e)
+        })
+    }
+}
+
+/// All of a body. One piece is handed on as it is; more are joined.
+async fn collect(body: &mut Incoming) -> Result<Bytes> {
+    let Some(first) = body.data().await? else { return Ok(Bytes::new()) };
+    let Some(second) = body.data().await? else { return Ok(first) };
+    // The length comes from the peer, so it is a hint with a bound.
+    let hint = body.length().unwrap_or(0).min(COLLECT_HINT_MAX) as usize;
+    let mut all = BytesMut::with_capacity(first.len() + second.len() + hint);
+    all.extend_from_slice(&first);
+    all.extend_from_slice(&second);
+    drop((first, second));
+    while let Some(data) = body.data().await? {
+        all.extend_from_slice(&data);
+    }
+    Ok(all.freeze())
+}
+
+/// The most that is allocated on the word of a `Content-Length` alone.
+const COLLECT_HINT_MAX: u64 = 16 * 1024 * 1024;
+
+impl Response<Async> {
+    /// The whole body.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub async fn bytes(mut self) -> Result<Bytes> {
+        self.collect().await
+    }
+
+    /// The whole body as text: by a byte order mark, else by the charset of `Content-Type`, else as
+    /// UTF-8. What is malformed becomes U+FFFD.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub async fn text(mut self) -> Result<String> {
+        self.collect_text("utf-8").await
+    }
+
+    /// As [`text`](Self::text), with another charset (a WHATWG label) where none is named.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub async fn text_with_charset(mut self, default: &str) -> Result<String> {
+        self.collect_text(default).await
+    }
+
+    /// The whole body as JSON.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`]; and of [`Kind::Decode`] when the body is not such JSON.
+    #[cfg(feature = "json")]
+    pub async fn json<T: serde::de::DeserializeOwned>(mut self) -> Result<T> {
+        self.collect_json().await
+    }
+
+    /// The next piece of the body, or `None` at its end.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
+        let url = &self.answer.url;
+        self.answer.body.data().await.map_err(|e| e.on(url))
+    }
+}
+
+impl Response<Blocking> {
+    /// The whole body.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub fn bytes(mut self) -> Result<Bytes> {
+        rt::Blocking::block_on(self.collect())
+    }
+
+    /// The whole body as text: by a byte order mark, else by the charset of `Content-Type`, else as
+    /// UTF-8. What is malformed becomes U+FFFD.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub fn text(mut self) -> Result<String> {
+        rt::Blocking::block_on(self.collect_text("utf-8"))
+    }
+
+    /// As [`text`](Self::text), with another charset (a WHATWG label) where none is named.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub fn text_with_charset(mut self, default: &str) -> Result<String> {
+        rt::Blocking::block_on(self.collect_text(default))
+    }
+
+    /// The whole body as JSON.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`]; and of [`Kind::Decode`] when the body is not such JSON.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::de::DeserializeOwned>(mut self) -> Result<T> {
+        rt::Blocking::block_on(self.collect_json())
+    }
+
+    /// The next piece of the body, or `None` at its end.
+    ///
+    /// # Errors
+    /// As [`Incoming::poll_data`].
+    pub fn chunk(&mut self) -> Result<Option<Bytes>> {
+        let url = &self.answer.url;
+        rt::Blocking::block_on(self.answer.body.data()).map_err(|e| e.on(url))
+    }
+
+    /// The body as a [`std::io::Read`].
+    pub fn into_reader(self) -> crate::blocking::Reader {
+        crate::blocking::Reader::new(self.into_body())
+    }
+}
+
+impl<M> From<Response<M>> for http::Response<Incoming> {
+    fn from(response: Response<M>) -> Self {
+        let timings = response.timings();
+        let headers = response.headers().clone();
+        let answer = response.answer;
+        let mut out = http::Response::new(answer.body);
+        *out.status_mut() = answer.head.status;
+        *out.version_mut() = answer.head.version;
+        *out.headers_mut() = headers;
+        out.extensions_mut().insert(timings);
+        out.extensions_mut().insert(ConnectionInfo::clone(&answer.connection));
+        out
+    }
+}
+
+impl<M> fmt::Debug for Response<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("url", &crate::error::without_secrets(self.url()).as_str())
+            .field("status", &self.status())
+            .field("version", &self.version())
+            .field("fields", self.fields())
+            .finish_non_exhaustive()
+    }
+}

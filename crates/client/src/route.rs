@@ -1,0 +1,139 @@
+//! From a call to the whole pool key: everything that makes one connection different from another.
+
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
+
+use mimus_net::{
+    Proxy,
+    dial::{Plan, TlsPlan},
+    proxy::ProxyKind,
+};
+
+use crate::{Result, options::Transport, request::Request, target::Target};
+
+/// The owned key of a connection in the pool.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    https: bool,
+    host: Box<str>,
+    zone: Option<Box<str>>,
+    port: u16,
+    proxy: Option<Arc<Proxy>>,
+    transport: Arc<Transport>,
+}
+
+/// The same key borrowed from a call, so that finding a pooled connection copies nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct RouteRef<'a> {
+    https: bool,
+    host: &'a str,
+    zone: Option<&'a str>,
+    port: u16,
+    proxy: Option<Arc<Proxy>>,
+    transport: &'a Arc<Transport>,
+}
+
+impl<'a> RouteRef<'a> {
+    /// Where `request` goes. A Unix socket takes the place of any proxy.
+    pub(crate) fn of(request: &'a Request) -> Result<Self> {
+        let target = &request.target;
+        let transport = &request.settings.transport;
+        let https = target.https();
+        let port = target.port();
+        let proxies = &request.settings.proxies;
+        let proxy = if transport.unix.is_some() || proxies.is_empty() {
+            None
+        } else {
+            proxies.select(https, &target.host()?, port)
+        };
+        let host = target.url.host_str().unwrap_or_default();
+        Ok(RouteRef { https, host, zone: target.zone(), port, proxy, transport })
+    }
+
+    /// The proxy, if the request goes to one as it is instead of through a tunnel (RFC 9112
+    /// section 3.2.2).
+    pub(crate) fn forwarding_proxy(&self) -> Option<&Proxy> {
+        let proxy = self.proxy.as_deref()?;
+        let speaks_http = matches!(proxy.kind, ProxyKind::Http | ProxyKind::Https);
+        (speaks_http && !self.https && !self.transport.tunnel).then_some(proxy)
+    }
+
+    pub(crate) fn matches(&self, route: &Route) -> bool {
+        self.port == route.port
+            && self.https == route.https
+            && self.host == &*route.host
+            && self.zone == route.zone.as_deref()
+            && same_arc(self.transport, &route.transport)
+            && match (&self.proxy, &route.proxy) {
+                (None, None) => true,
+                (Some(a), Some(b)) => same_arc(a, b),
+                _ => false,
+            }
+    }
+
+    pub(crate) fn to_route(&self) -> Route {
+        Route {
+            https: self.https,
+            host: self.host.into(),
+            zone: self.zone.map(Into::into),
+            port: self.port,
+            proxy: self.proxy.clone(),
+            transport: self.transport.clone(),
+        }
+    }
+
+    /// How to make a connection for this route. `early` allows TLS early data.
+    pub(crate) fn plan(&self, target: &Target, early: bool) -> Result<Plan> {
+        let transport = &**self.transport;
+        let tls = self.https.then(|| TlsPlan {
+            config: transport.tls.clone(),
+            alpn: vec![b"http/1.1"],
+            early_data: early && transport.early_data,
+        });
+        let mut plan = Plan::new(target.host()?, self.port);
+        plan.tls = tls;
+        plan.proxy = self.proxy.clone();
+        plan.proxy_tls = Some(transport.tls.clone());
+        plan.tunnel = transport.tunnel;
+        plan.unix = transport.unix.clone();
+        plan.socket = transport.socket.clone();
+        Ok(plan)
+    }
+
+    pub(crate) fn transport(&self) -> &Transport {
+        self.transport
+    }
+}
+
+impl PartialEq for Route {
+    fn eq(&self, other: &Self) -> bool {
+        self.https == other.https
+            && self.port == other.port
+            && self.host == other.host
+            && self.zone == other.zone
+            && self.proxy == other.proxy
+            && same_arc(&self.transport, &other.transport)
+    }
+}
+
+impl Eq for Route {}
+
+// Both hash what nearly always differs between two routes; equality compares the rest.
+impl Hash for Route {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.https, &*self.host, self.port).hash(state);
+    }
+}
+
+impl Hash for RouteRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.https, self.host, self.port).hash(state);
+    }
+}
+
+/// Clones share the `Arc`, which makes the common comparison one of pointers.
+fn same_arc<T: PartialEq>(a: &Arc<T>, b: &Arc<T>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
