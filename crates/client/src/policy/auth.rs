@@ -9,6 +9,9 @@ use std::error::Error;
 use std::fmt;
 use zeroize::Zeroizing;
 
+pub use super::digest::{Challenged, DigestSession};
+pub use super::netrc::{Netrc, NetrcError};
+
 #[cfg(test)]
 mod tests;
 
@@ -57,6 +60,27 @@ pub enum Credentials {
 }
 
 impl Credentials {
+    /// A user-id and its password, by the Basic scheme.
+    pub fn basic(user: impl Into<String>, password: impl Into<String>) -> Self {
+        Credentials::Basic {
+            user: user.into(),
+            password: Secret::from(password),
+        }
+    }
+
+    /// A bearer token.
+    pub fn bearer(token: impl Into<String>) -> Self {
+        Credentials::Bearer(Secret::from(token))
+    }
+
+    /// A user name and its password, by the Digest scheme.
+    pub fn digest(user: impl Into<String>, password: impl Into<String>) -> Self {
+        Credentials::Digest {
+            user: user.into(),
+            password: Secret::from(password),
+        }
+    }
+
     /// The value of `Authorization` or `Proxy-Authorization` that needs no challenge, marked
     /// sensitive; `None` for Digest.
     ///
@@ -171,7 +195,10 @@ impl Challenge<'_> {
 }
 
 fn find_param<'p>(params: &'p [(&str, Cow<'_, [u8]>)], name: &str) -> Option<&'p [u8]> {
-    params.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
+    params
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, value)| &**value)
 }
 
 /// The challenges in the value of one field, in order (RFC 9110, section 11.6.1). What does not
@@ -181,7 +208,9 @@ pub fn challenges(value: &[u8]) -> Vec<Challenge<'_>> {
     let mut list: Vec<Challenge<'_>> = Vec::new();
     loop {
         scan.skip(|byte| is_space(byte) || byte == b',');
-        let Some(word) = scan.token() else { return list };
+        let Some(word) = scan.token() else {
+            return list;
+        };
         let before = scan.rest;
         scan.skip(is_space);
         if scan.eat(b'=') {
@@ -193,7 +222,11 @@ pub fn challenges(value: &[u8]) -> Vec<Challenge<'_>> {
         }
         let spaced = scan.rest.len() < before.len();
         let token68 = if spaced { scan.token68() } else { None };
-        list.push(Challenge { scheme: word, token68, params: Vec::new() });
+        list.push(Challenge {
+            scheme: word,
+            token68,
+            params: Vec::new(),
+        });
     }
 }
 
@@ -208,7 +241,9 @@ pub(super) fn info_param(value: &[u8], name: &str) -> Option<Vec<u8>> {
         if !scan.eat(b'=') {
             break;
         }
-        let Some(value) = scan.param_value() else { break };
+        let Some(value) = scan.param_value() else {
+            break;
+        };
         params.push((word, value));
     }
     find_param(&params, name).map(<[u8]>::to_vec)
@@ -220,7 +255,11 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn take(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
-        let end = self.rest.iter().position(|&byte| !wanted(byte)).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .iter()
+            .position(|&byte| !wanted(byte))
+            .unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
         self.rest = rest;
         taken
@@ -241,13 +280,17 @@ impl<'a> Scan<'a> {
     }
 
     fn token(&mut self) -> Option<&'a str> {
-        Some(self.take(is_tchar)).filter(|t| !t.is_empty()).and_then(|t| str::from_utf8(t).ok())
+        Some(self.take(is_tchar))
+            .filter(|t| !t.is_empty())
+            .and_then(|t| str::from_utf8(t).ok())
     }
 
     /// A token68 that fills the rest of its list element; otherwise nothing is taken.
     fn token68(&mut self) -> Option<&'a str> {
         let start = self.rest;
-        let body = self.take(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b)).len();
+        let body = self
+            .take(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b))
+            .len();
         let padding = self.take(|byte| byte == b'=').len();
         let text = str::from_utf8(&start[..body + padding]).ok();
         self.skip(is_space);

@@ -2,7 +2,7 @@
 //!
 //! Two things are repeated without asking, because the server cannot have acted on them twice: an
 //! attempt of which nothing was sent, and an idempotent one on a reused connection that turned out
-//! closed. All else is the choice of a [`Policy`].
+//! closed. All else is the choice of a [`RetryPolicy`].
 
 use http::{Method, StatusCode};
 use std::fmt;
@@ -115,7 +115,7 @@ pub struct Now {
 /// Decides what follows `attempted`. `policy` is what the user opted into; `random` yields
 /// uniformly random numbers; `deadline` is the call's own, past which no retry is begun.
 pub fn decide(
-    policy: Option<&Policy>,
+    policy: Option<&RetryPolicy>,
     attempted: &Attempted<'_>,
     now: Now,
     deadline: Option<Instant>,
@@ -166,7 +166,7 @@ type Classifier = dyn Fn(&Attempted<'_>) -> Class + Send + Sync;
 
 /// Retries that a user opts into. A clone shares the budget.
 #[derive(Clone)]
-pub struct Policy {
+pub struct RetryPolicy {
     max_retries: u32,
     statuses: Vec<StatusCode>,
     methods: Option<Vec<Method>>,
@@ -179,12 +179,12 @@ pub struct Policy {
     classifier: Option<Arc<Classifier>>,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     /// Up to 3 retries of idempotent requests, on connect errors, lost connections and the
     /// statuses 408, 429, 502, 503 and 504, after up to 0.1 s, 0.2 s, 0.4 s ... and at most 10 s,
     /// or what `Retry-After` says up to 60 s.
     fn default() -> Self {
-        Policy {
+        RetryPolicy {
             max_retries: 3,
             statuses: vec![
                 StatusCode::REQUEST_TIMEOUT,
@@ -205,10 +205,10 @@ impl Default for Policy {
     }
 }
 
-impl Policy {
+impl RetryPolicy {
     /// How many times a call may be attempted again, besides the retries that are always free.
     pub fn max_retries(self, max_retries: u32) -> Self {
-        Policy {
+        RetryPolicy {
             max_retries,
             ..self
         }
@@ -216,7 +216,7 @@ impl Policy {
 
     /// Which response statuses are worth another attempt.
     pub fn statuses(self, statuses: impl IntoIterator<Item = StatusCode>) -> Self {
-        Policy {
+        RetryPolicy {
             statuses: statuses.into_iter().collect(),
             ..self
         }
@@ -225,7 +225,7 @@ impl Policy {
     /// Which methods may be attempted again after something was sent. Default: the idempotent
     /// ones (RFC 9110, section 9.2.2).
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        Policy {
+        RetryPolicy {
             methods: Some(methods.into_iter().collect()),
             ..self
         }
@@ -233,18 +233,18 @@ impl Policy {
 
     /// Whether a failure to connect is worth another attempt. Default: yes.
     pub fn on_connect(self, on_connect: bool) -> Self {
-        Policy { on_connect, ..self }
+        RetryPolicy { on_connect, ..self }
     }
 
     /// Whether a timeout of an attempt is worth another. Default: no.
     pub fn on_timeout(self, on_timeout: bool) -> Self {
-        Policy { on_timeout, ..self }
+        RetryPolicy { on_timeout, ..self }
     }
 
     /// The longest first delay, and the longest of all: each retry doubles the bound until `max`,
     /// and the delay is drawn evenly from nothing to the bound ("full jitter").
     pub fn backoff(self, base: Duration, max: Duration) -> Self {
-        Policy {
+        RetryPolicy {
             base,
             max_delay: max,
             ..self
@@ -253,7 +253,7 @@ impl Policy {
 
     /// The longest `Retry-After` that is waited for; a server that asks for more gets no retry.
     pub fn max_retry_after(self, max_retry_after: Duration) -> Self {
-        Policy {
+        RetryPolicy {
             max_retry_after,
             ..self
         }
@@ -262,7 +262,7 @@ impl Policy {
     /// Lets all calls under this policy and its clones make `reserve` retries at once, refilled by
     /// `per_second`: when a server fails for everybody, retries do not multiply the load.
     pub fn budget(self, reserve: u32, per_second: f64) -> Self {
-        Policy {
+        RetryPolicy {
             budget: Some(Arc::new(Budget::new(reserve, per_second))),
             ..self
         }
@@ -274,7 +274,7 @@ impl Policy {
         self,
         classify: impl Fn(&Attempted<'_>) -> Class + Send + Sync + 'static,
     ) -> Self {
-        Policy {
+        RetryPolicy {
             classifier: Some(Arc::new(classify)),
             ..self
         }
@@ -363,9 +363,9 @@ impl Policy {
     }
 }
 
-impl fmt::Debug for Policy {
+impl fmt::Debug for RetryPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policy")
+        f.debug_struct("RetryPolicy")
             .field("max_retries", &self.max_retries)
             .field("statuses", &self.statuses)
             .field("methods", &self.methods)

@@ -36,12 +36,12 @@ fn half() -> u64 {
     u64::MAX / 2 + 1
 }
 
-fn ask(policy: Option<&Policy>, attempted: &Attempted<'_>) -> Verdict {
+fn ask(policy: Option<&RetryPolicy>, attempted: &Attempted<'_>) -> Verdict {
     decide(policy, attempted, now(), None, &mut half)
 }
 
 /// The delay of a paid retry.
-fn delay(policy: &Policy, attempted: &Attempted<'_>) -> Option<Duration> {
+fn delay(policy: &RetryPolicy, attempted: &Attempted<'_>) -> Option<Duration> {
     let now = now();
     match decide(Some(policy), attempted, now, None, &mut half) {
         Verdict::RetryAt(at, history) => {
@@ -99,7 +99,7 @@ fn what_is_repeated_for_free() {
             replayable: false,
             ..attempted
         };
-        assert_eq!(ask(Some(&Policy::default()), &spent), Verdict::Done);
+        assert_eq!(ask(Some(&RetryPolicy::default()), &spent), Verdict::Done);
     }
 }
 
@@ -128,14 +128,14 @@ fn a_stale_connection_is_excused_once() {
     };
     assert_eq!(ask(None, &Attempted { history, ..first }), Verdict::Done);
     assert!(
-        delay(&Policy::default(), &Attempted { history, ..first }).is_some(),
+        delay(&RetryPolicy::default(), &Attempted { history, ..first }).is_some(),
         "opted in"
     );
 }
 
 #[test]
 fn what_the_default_policy_repeats() {
-    let policy = Policy::default();
+    let policy = RetryPolicy::default();
     for status in [408, 429, 502, 503, 504, 200, 301, 400, 404, 500, 501] {
         let worth = matches!(status, 408 | 429 | 502..=504);
         let ending = Ending::Status(StatusCode::from_u16(status).unwrap());
@@ -187,12 +187,15 @@ fn a_truncated_response_is_not_repeated() {
         ending: Ending::Failed(Failure::Closed),
         ..ANSWERED
     };
-    assert_eq!(ask(Some(&Policy::default()), &attempted), Verdict::Done);
+    assert_eq!(
+        ask(Some(&RetryPolicy::default()), &attempted),
+        Verdict::Done
+    );
 }
 
 #[test]
 fn delays_double_up_to_a_bound_with_full_jitter() {
-    let policy = Policy::default().max_retries(u32::MAX);
+    let policy = RetryPolicy::default().max_retries(u32::MAX);
     let after = |paid| {
         let history = History {
             paid,
@@ -233,14 +236,14 @@ fn retries_are_counted() {
         history,
         ..ANSWERED
     };
-    assert!(delay(&Policy::default(), &attempted).is_some());
-    assert!(delay(&Policy::default().max_retries(2), &attempted).is_none());
-    assert!(delay(&Policy::default().max_retries(0), &ANSWERED).is_none());
+    assert!(delay(&RetryPolicy::default(), &attempted).is_some());
+    assert!(delay(&RetryPolicy::default().max_retries(2), &attempted).is_none());
+    assert!(delay(&RetryPolicy::default().max_retries(0), &ANSWERED).is_none());
 }
 
 #[test]
 fn the_server_names_the_delay() {
-    let policy = Policy::default();
+    let policy = RetryPolicy::default();
     let asked = |value: &'static str| {
         delay(
             &policy,
@@ -273,7 +276,7 @@ fn no_retry_is_begun_past_the_deadline() {
     let ask = |left| {
         let deadline = Some(now.instant + left);
         decide(
-            Some(&Policy::default()),
+            Some(&RetryPolicy::default()),
             &ANSWERED,
             now,
             deadline,
@@ -289,10 +292,10 @@ fn no_retry_is_begun_past_the_deadline() {
 
 #[test]
 fn a_budget_is_shared_and_refills() {
-    let policy = Policy::default().budget(2, 0.5);
+    let policy = RetryPolicy::default().budget(2, 0.5);
     let start = now();
     let clone = policy.clone();
-    let ask = |policy: &Policy, seconds| {
+    let ask = |policy: &RetryPolicy, seconds| {
         let now = Now {
             instant: start.instant + Duration::from_secs(seconds),
             ..start
@@ -313,7 +316,7 @@ fn a_budget_is_shared_and_refills() {
 
 #[test]
 fn a_classifier_overrules() {
-    let policy = Policy::default().classifier(|attempted| match attempted.ending {
+    let policy = RetryPolicy::default().classifier(|attempted| match attempted.ending {
         Ending::Status(StatusCode::IM_A_TEAPOT) => Class::Retry,
         Ending::Status(StatusCode::SERVICE_UNAVAILABLE) => Class::Final,
         _ => Class::Default,
