@@ -1,5 +1,7 @@
 //! From a [`Plan`] to a connected [`Socket`]: resolve, race, proxy, TLS.
 
+mod shim;
+
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -32,6 +34,20 @@ pub struct SocketOptions {
     pub send_buffer: Option<usize>,
     /// `SO_RCVBUF`, in bytes.
     pub recv_buffer: Option<usize>,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        SocketOptions {
+            nodelay: true,
+            keepalive: Some(Duration::from_secs(60)),
+            user_timeout: None,
+            bind: None,
+            interface: None,
+            send_buffer: None,
+            recv_buffer: None,
+        }
+    }
 }
 
 /// The host of an origin or a proxy, as the URL had it.

@@ -32,3 +32,6 @@ pub struct Proxy {
     /// User name and password.
     pub auth: Option<(String, String)>,
 }
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("x") }
+}
