@@ -6,6 +6,10 @@ SHELL := bash
 
 CARGO ?= cargo
 
+# Tools that are built from source land beside the build, and are found there.
+TOOLS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/tools
+export PATH := $(TOOLS)/bin:$(PATH)
+
 # Commands that the habits below run; each can be replaced on the command line.
 DEMO  ?= $(CARGO) run --release --locked -q -p mimus --example demo
 COST  ?= $(CARGO) run --release --locked -q -p mimus --example cost
@@ -46,8 +50,8 @@ deny: ## licences, bans and sources of all dependencies (no network needed)
 	else echo "deny: not checked, cargo-deny is not installed (make deny-install)"; fi
 
 .PHONY: deny-install
-deny-install: ## build cargo-deny; takes minutes, so no other habit does it
-	$(CARGO) install --locked cargo-deny
+deny-install: ## build cargo-deny if missing; takes minutes, so only CI does it unasked
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install -q --locked --root $(TOOLS) cargo-deny
 
 .PHONY: advisories
 advisories: ## known vulnerabilities in dependencies (fetches the RustSec database)
