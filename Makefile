@@ -46,7 +46,7 @@ lint: deps ## formatting, clippy, dependency policy
 .PHONY: deny
 deny: ## licences, bans and sources of all dependencies (no network needed)
 	@if $(CARGO) deny --version >/dev/null 2>&1; \
-	then $(CARGO) deny --all-features --locked check bans licenses sources; \
+	then $(CARGO) deny --all-features --locked check --hide-inclusion-graph bans licenses sources; \
 	else echo "deny: not checked, cargo-deny is not installed (make deny-install)"; fi
 
 .PHONY: deny-install

@@ -34,6 +34,22 @@ def keep_alive_tls(lab):
     expect_eq("num_connects", connects, [1, 0, 0, 0, 0])
 
 
+@check("a hundred requests share one connection", "nginx")
+def keep_alive_long(lab):
+    numbers, connects = on_connections(lab, "plain", 100)
+    expect_eq("connections the server saw", len(set(numbers)), 1)
+    expect_eq("connections opened", sum(connects), 1)
+
+
+@check("bodies sent and received take turns on one connection", "httpbin")
+def turns(lab):
+    url = lab.server("httpbin").url("/anything")
+    got = lab.client.many("-d", "a=" + "b" * 70_000, url, url, url, count=3)
+    expect_eq("num_connects", [one.connects for one in got], [1, 0, 0])
+    for one in got:
+        expect_eq("length of the form field", len(one.json()["form"]["a"][0]), 70_000)
+
+
 @check("Connection: close is obeyed (RFC 9112 9.6)", "nginx")
 def close_each(lab):
     numbers, connects = on_connections(lab, "close", 3)

@@ -68,6 +68,22 @@ def squid_tunnel(lab):
     secure(lab, "-x", lab.server("squid").url())
 
 
+@check("squid behind TLS of its own: forwards http, and tunnels TLS in TLS", "squid", "httpbin", "nginx")
+def squid_secure(lab):
+    # curl has a separate trust store for proxies; mimus has one.
+    flag = "--proxy-cacert" if lab.client.is_curl else "--cacert"
+    args = (flag, str(lab.pki.ca.cert), "-x", lab.server("squid").secure_url())
+    expect_in("Via", "squid.test", seen(lab, *args).get("Via", [""])[0])
+    secure(lab, *args)
+
+
+@check("a proxy whose certificate nobody trusts (exit 60)", "squid", "httpbin")
+def squid_untrusted(lab):
+    url = lab.server("httpbin").url("/get")
+    run = lab.client.run("-s", "-x", lab.server("squid").secure_url(), url, hang=20).expect_code(60)
+    expect_eq("output", run.out, b"")
+
+
 @check("squid with a password that has a colon and spaces", "squid", "httpbin", "nginx")
 def squid_password(lab):
     proxy = lab.server("squid")

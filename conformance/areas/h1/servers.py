@@ -229,8 +229,8 @@ class Squid(Server):
     def prepare(self) -> list[str]:
         program = find("squid")
         helper = find("basic_ncsa_auth", Path("/usr/lib/squid"), Path("/usr/lib64/squid"))
-        self.open, self.closed = free_port(), free_port()
-        self.ports = [self.open, self.closed]
+        self.open, self.closed, self.secure = free_port(), free_port(), free_port()
+        self.ports = [self.open, self.closed, self.secure]
         # squid drops its rights, so what it reads afterwards must not lie in somebody's home.
         public = self.lab.scratch()
         users = public / "users"
@@ -256,6 +256,7 @@ class Squid(Server):
 {user}
 http_port 127.0.0.1:{self.open} name=open
 http_port 127.0.0.1:{self.closed} name=closed
+https_port 127.0.0.1:{self.secure} tls-cert={self.lab.pki.server.cert} tls-key={self.lab.pki.server.key}
 visible_hostname squid.test
 pid_filename none
 access_log none
@@ -281,6 +282,9 @@ http_access allow all
 
     def url(self, credentials: str = "", asks: bool = False) -> str:
         return f"http://{credentials}127.0.0.1:{self.closed if asks else self.open}"
+
+    def secure_url(self) -> str:
+        return f"https://127.0.0.1:{self.secure}"
 
 
 class Microsocks(Server):
