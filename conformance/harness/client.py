@@ -124,13 +124,9 @@ class Client:
             err.seek(0)
             return Run(argv, process.returncode, out.read(), err.read().decode("utf-8", "replace"), seconds)
 
-    def quiet(self, args: tuple[str | Path, ...]) -> list[str | Path]:
-        """No progress, but errors. A subcommand of mimus stays first."""
-        return [*args, "-sS"] if self.is_curl else [*args, "-s"]
-
     def tell(self, *args: str | Path, **options) -> tuple[Run, list[Transfer]]:
         """An invocation that also reports on each of its transfers; any exit code."""
-        run = self.run(*self.quiet(args), "-w", MARK, **options)
+        run = self.run(*args, "-sS", "-w", MARK, **options)
         pieces = MARKED.split(run.out)
         found = [
             Transfer(body, int(status), int(connects), float(seconds))

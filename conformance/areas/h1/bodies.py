@@ -18,7 +18,7 @@ def decoded(lab):
 @check("gzip made on the fly, chunked, equals the file", "nginx")
 def gzip_on_the_fly(lab):
     url = lab.server("nginx").url("/text/fox.txt")
-    run = lab.client.run("-s", "-I", "--compressed", url).expect_code(0)
+    run = lab.client.run("-sS", "-I", "--compressed", url).expect_code(0)
     expect_in("head", b"content-encoding: gzip", run.out.lower())
     expect_eq("body", lab.client.one("--compressed", url).body, TEXT)
 

@@ -113,21 +113,21 @@ def resolve(lab):
 @check("a bad URL (exit 3)")
 def bad_url(lab):
     for url in ("http://[::1/", "http://a b/"):
-        lab.client.run("-s", url).expect_code(3)
+        lab.client.run("-sS", url).expect_code(3)
 
 
 @check("a name that does not exist (exit 6)")
 def unknown_name(lab):
-    lab.client.run("-s", "http://no-such-name.invalid/").expect_code(6)
+    lab.client.run("-sS", "http://no-such-name.invalid/").expect_code(6)
 
 
 @check("a port nobody listens on (exit 7)")
 def refused(lab):
-    lab.client.run("-s", f"http://127.0.0.1:{free_port()}/").expect_code(7)
+    lab.client.run("-sS", f"http://127.0.0.1:{free_port()}/").expect_code(7)
 
 
 def expect_timeout(lab, limit: float, *args: str) -> None:
-    run = lab.client.run("-s", *args, hang=20).expect_code(28)
+    run = lab.client.run("-sS", *args, hang=20).expect_code(28)
     expect(limit - 0.05 <= run.seconds <= limit + SLACK, f"after {run.seconds:.2f} s instead of {limit} s")
 
 
@@ -185,4 +185,4 @@ def time_total(lab):
 
 @check("a connection closed without an answer (exit 52 or 56)", "nginx")
 def no_answer(lab):
-    lab.client.run("-s", lab.server("nginx").url("/reset")).expect_code(52, 56)
+    lab.client.run("-sS", lab.server("nginx").url("/reset")).expect_code(52, 56)

@@ -16,7 +16,7 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 def ask(lab, name: str, wire: bytes):
     """Asks for an answer that is damaged; any outcome, but within twenty seconds."""
     url = lab.server("openssl-raw").answer(name, wire)
-    return lab.client.run("-s", "--cacert", lab.pki.ca.cert, url, hang=20)
+    return lab.client.run("-sS", "--cacert", lab.pki.ca.cert, url, hang=20)
 
 
 def body_of(lab, name: str, wire: bytes) -> bytes:
@@ -124,7 +124,7 @@ def nothing(lab):
 def broken_gzip(lab):
     wire = OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n\x1f\x8b\x08" + b"\xff" * 17
     url = lab.server("openssl-raw").answer("broken-gzip", wire)
-    lab.client.run("-s", "--compressed", "--cacert", lab.pki.ca.cert, url).expect_failure()
+    lab.client.run("-sS", "--compressed", "--cacert", lab.pki.ca.cert, url).expect_failure()
 
 
 # What decides where a message ends must not have two readings: a proxy in between may have taken the

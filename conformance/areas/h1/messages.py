@@ -22,6 +22,12 @@ def methods(lab):
         expect_eq("method", got["method"], name)
 
 
+@check("a method that nobody knows arrives as given", "httpbin")
+def own_method(lab):
+    got = lab.client.one("-X", "BREW", lab.server("httpbin").url("/anything")).expect_status(200).json()
+    expect_eq("method", got["method"], "BREW")
+
+
 @check("OPTIONS is answered", "httpbin")
 def options(lab):
     lab.client.one(*lab.client.method("OPTIONS"), lab.server("httpbin").url("/get")).expect_status(200)
@@ -29,7 +35,7 @@ def options(lab):
 
 @check("HEAD ends at the head, whatever length it names (RFC 9110 9.3.2)", "nginx")
 def head(lab):
-    run = lab.client.run("-s", "-I", lab.server("nginx").url("/size-65537"), hang=10).expect_code(0)
+    run = lab.client.run("-sS", "-I", lab.server("nginx").url("/size-65537"), hang=10).expect_code(0)
     expect_in("head", b"content-length: 65537", run.out.lower())
     expect(len(run.out) < 2000, f"{len(run.out)} bytes where only a head is")
 
@@ -46,7 +52,7 @@ def no_content(lab):
 @check("304 has no body although it names a length", "nginx")
 def not_modified(lab):
     nginx = lab.server("nginx")
-    head = lab.client.run("-s", "-I", nginx.url("/size-4096")).out.decode()
+    head = lab.client.run("-sS", "-I", nginx.url("/size-4096")).out.decode()
     etag = next(line.split(": ", 1)[1] for line in head.splitlines() if line.lower().startswith("etag:"))
     got = lab.client.one("-H", f"If-None-Match: {etag}", nginx.url("/size-4096"), hang=10)
     expect_eq("body", got.expect_status(304).body, b"")
@@ -99,7 +105,7 @@ def fragment(lab):
 
 @check("-i shows the head before the body", "nginx")
 def include(lab):
-    run = lab.client.run("-s", "-i", lab.server("nginx").url("/text/fox.txt")).expect_code(0)
+    run = lab.client.run("-sS", "-i", lab.server("nginx").url("/text/fox.txt")).expect_code(0)
     head, _, body = run.out.replace(b"\r\n", b"\n").partition(b"\n\n")
     expect(head.startswith(b"HTTP/1.1 200"), f"begins with {head[:20]!r}")
     expect_eq("body", body, TEXT)

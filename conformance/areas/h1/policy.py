@@ -45,7 +45,7 @@ def keeps_method(lab):
 
 @check("a redirect loop ends (exit 47)", "nginx")
 def loop(lab):
-    lab.client.run("-s", "-L", lab.server("nginx").url("/loop"), hang=20).expect_code(47)
+    lab.client.run("-sS", "-L", lab.server("nginx").url("/loop"), hang=20).expect_code(47)
 
 
 @check("-u is kept to its own origin across a redirect", "httpbin")
@@ -120,8 +120,8 @@ def digest(lab):
 
 @check("-f turns an error status into exit 22", "httpbin")
 def fail(lab):
-    lab.client.run("-s", "-f", lab.server("httpbin").url("/status/404")).expect_code(22)
-    lab.client.run("-s", "-f", lab.server("httpbin").url("/status/200")).expect_code(0)
+    lab.client.run("-sS", "-f", lab.server("httpbin").url("/status/404")).expect_code(22)
+    lab.client.run("-sS", "-f", lab.server("httpbin").url("/status/200")).expect_code(0)
 
 
 @check("--retry asks again after 503, and no more than told", "nginx", slow=True)

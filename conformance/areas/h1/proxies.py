@@ -26,7 +26,7 @@ def secure(lab, *args: str, host: str = "127.0.0.1"):
 
 def secure_fails(lab, *args: str) -> None:
     url = lab.server("nginx").url("/size-1023", "tls")
-    run = lab.client.run("-s", "--cacert", lab.pki.ca.cert, *args, url, hang=20).expect_failure()
+    run = lab.client.run("-sS", "--cacert", lab.pki.ca.cert, *args, url, hang=20).expect_failure()
     expect(len(run.out) != 1023, "the page came through")
 
 
@@ -80,7 +80,7 @@ def squid_secure(lab):
 @check("a proxy whose certificate nobody trusts (exit 60)", "squid", "httpbin")
 def squid_untrusted(lab):
     url = lab.server("httpbin").url("/get")
-    run = lab.client.run("-s", "-x", lab.server("squid").secure_url(), url, hang=20).expect_code(60)
+    run = lab.client.run("-sS", "-x", lab.server("squid").secure_url(), url, hang=20).expect_code(60)
     expect_eq("output", run.out, b"")
 
 
@@ -107,10 +107,10 @@ def password_stays(lab):
     expect("Proxy-Authorization" not in headers, "Proxy-Authorization reached the origin")
 
 
-@check("a tunnel that the proxy refuses (exit 56)", "squid")
+@check("a tunnel that the proxy refuses (exit 56 or 97)", "squid")
 def tunnel_refused(lab):
-    run = lab.client.run("-s", "-k", "-x", lab.server("squid").url(), "https://forbidden.test/")
-    expect_eq("output", run.expect_code(56).out, b"")
+    run = lab.client.run("-sS", "-k", "-x", lab.server("squid").url(), "https://forbidden.test/")
+    expect_eq("output", run.expect_code(56, 97).out, b"")
 
 
 @check("requests through a proxy share a connection", "squid", "httpbin", "nginx")
@@ -138,7 +138,7 @@ def httpoxy(lab):
 @check("a proxy that is not there (exit 7)", "httpbin")
 def dead(lab):
     url = lab.server("httpbin").url("/get")
-    lab.client.run("-s", "-x", f"http://127.0.0.1:{free_port()}", url).expect_code(7)
+    lab.client.run("-sS", "-x", f"http://127.0.0.1:{free_port()}", url).expect_code(7)
 
 
 @check("socks5 sends an address, socks5h the name", "microsocks", "httpbin")
@@ -161,14 +161,14 @@ def socks_password(lab):
     lab.client.one("-x", proxy.url("socks5", "someone:secret@"), url).expect_status(200)
     lab.client.one("-x", proxy.url("socks5"), "-U", "someone:secret", url).expect_status(200)
     for wrong in ("someone:wrong@", ""):
-        run = lab.client.run("-s", "-x", proxy.url("socks5", wrong), url, hang=20).expect_failure()
+        run = lab.client.run("-sS", "-x", proxy.url("socks5", wrong), url, hang=20).expect_failure()
         expect_eq("output", run.out, b"")
 
 
 @check("socks5 to a port nobody listens on", "microsocks")
 def socks_refused(lab):
     proxy = lab.server("microsocks").url("socks5")
-    lab.client.run("-s", "-x", proxy, f"http://127.0.0.1:{free_port()}/", hang=20).expect_failure()
+    lab.client.run("-sS", "-x", proxy, f"http://127.0.0.1:{free_port()}/", hang=20).expect_failure()
 
 
 @check("dante: socks4, socks5 and socks5h", "dante", "httpbin")
@@ -184,7 +184,7 @@ def dante(lab):
 def socks4a(lab):
     proxy, httpbin = lab.server("dante"), lab.server("httpbin")
     url = httpbin.url("/get", host="localhost")
-    run = lab.client.run("-s", "-x", proxy.url("socks4a"), url, hang=20).expect_failure()
+    run = lab.client.run("-sS", "-x", proxy.url("socks4a"), url, hang=20).expect_failure()
     expect_eq("output", run.out, b"")
     # SOCKS4a marks a name by an address 0.0.0.x; dante takes the mark for the address.
     expect_in("log", f"0.0.0.1.{httpbin.port}", proxy.said())

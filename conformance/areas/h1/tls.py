@@ -16,13 +16,13 @@ def tls_facts(lab, kind: str, *args: str, host: str = "localhost", count: int = 
 
 @check("a server that speaks TLS 1.2 only", "openssl-tls12")
 def tls12(lab):
-    run = lab.client.run("-s", "--cacert", lab.pki.ca.cert, lab.server("openssl-tls12").url()).expect_code(0)
+    run = lab.client.run("-sS", "--cacert", lab.pki.ca.cert, lab.server("openssl-tls12").url()).expect_code(0)
     expect_in("page", b"TLSv1.2", run.out)
 
 
 @check("a server that speaks TLS 1.3 only; HTTP/1.0, ended by closing", "openssl-tls13")
 def tls13(lab):
-    run = lab.client.run("-s", "--cacert", lab.pki.ca.cert, lab.server("openssl-tls13").url()).expect_code(0)
+    run = lab.client.run("-sS", "--cacert", lab.pki.ca.cert, lab.server("openssl-tls13").url()).expect_code(0)
     expect_in("page", b"TLSv1.3", run.out)
     expect_in("end of the page", b"</HTML>", run.out.upper()[-40:])
 
@@ -36,7 +36,7 @@ def newest(lab):
 def tls_max(lab):
     expect_eq("protocol", tls_facts(lab, "tls", "--tls-max", "1.2")[0]["protocol"], "TLSv1.2")
     url = lab.server("openssl-tls13").url()
-    lab.client.run("-s", "--cacert", lab.pki.ca.cert, "--tls-max", "1.2", url).expect_code(35)
+    lab.client.run("-sS", "--cacert", lab.pki.ca.cert, "--tls-max", "1.2", url).expect_code(35)
 
 
 @check("a name is sent as SNI, an address is not (RFC 6066 3)", "nginx")
@@ -60,7 +60,7 @@ def resumption(lab):
 def certificate_error(lab, kind: str, *args) -> None:
     """Refused with 60, and accepted with -k, which proves that only the certificate was wrong."""
     url = lab.server("nginx").url("/size-1", kind, "localhost")
-    run = lab.client.run("-s", *args, url).expect_code(60)
+    run = lab.client.run("-sS", *args, url).expect_code(60)
     expect_eq("output", run.out, b"")
     lab.client.one("-k", url).expect_status(200)
 
@@ -113,7 +113,7 @@ def client_certificate(lab):
 @check("https to a port that speaks plain HTTP (exit 35)", "httpbin")
 def not_tls(lab):
     url = lab.server("httpbin").url("/get").replace("http:", "https:")
-    lab.client.run("-s", url, hang=20).expect_code(35)
+    lab.client.run("-sS", url, hang=20).expect_code(35)
 
 
 @check("http to a port that speaks TLS keeps the server's complaint", "nginx")
