@@ -94,7 +94,9 @@ def main(arguments: list[str]) -> int:
             for check in importlib.import_module(f"areas.{name}").CHECKS:
                 print(f"{name}: {check.name}{' (slow)' if check.slow else ''}")
         return 0
-    # A terminated run stops its servers as an interrupted one does.
+    # A terminated run stops its servers as an interrupted one does, also where a shell that started
+    # this in the background has told it to ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     counts: Counter = Counter()
     try:
