@@ -1,1 +1,44 @@
-//! Testkit.
+//! The embedded origin of Mimus: an HTTP/1.1 server that does what is asked, well or badly.
+//!
+//! It shares no code with the client it judges, listens on loopback only, and stops when its
+//! handle is dropped. [`routes`] and [`bad_routes`] list its paths, [`PORTS`] its listeners,
+//! each with the way it behaves; [`Origin::requests`] is what was on the wire.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use mimus_testkit::{Origin, Port};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let origin = Origin::start()?;
+//! let mut stream = std::net::TcpStream::connect(origin.addr(Port::Http)?)?;
+//! stream.write_all(b"GET /json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+//! let mut answer = String::new();
+//! stream.read_to_string(&mut answer)?;
+//! assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+//! assert_eq!(origin.requests()[0].target, "/json");
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod bad;
+mod conn;
+mod exchange;
+mod io;
+mod listen;
+mod origin;
+mod port;
+mod proxy;
+mod record;
+mod request;
+mod response;
+mod routes;
+mod serve;
+mod tls;
+
+pub use origin::{Builder, Origin};
+pub use port::{PORTS, Port, PortInfo};
+pub use record::{Seen, SeenConnection, SeenTls};
+pub use routes::{Route, bad_routes, routes};
+pub use tls::Identity;

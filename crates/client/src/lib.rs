@@ -1,1 +1,82 @@
-//! Mimus.
+//! An HTTP client that costs little more than the socket under it.
+//!
+//! ```
+//! # let origin = mimus_testkit::Origin::builder().start();
+//! # let url = origin.http_url("/gzip");
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let client = mimus::Client::new();
+//! let text = client.get(url).send().await?.error_for_status()?.text().await?;
+//! assert!(text.contains("gzip"));
+//! # Ok::<(), mimus::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! - [`Client`] is awaited, on tokio, smol, or a [`Runtime`](rt::Runtime) of your own, chosen by value.
+//!   [`blocking::Client`] blocks the calling thread; it is the same code.
+//! - What is set on the [`ClientBuilder`] is the default of every call; the [`RequestBuilder`] has the
+//!   same setters for one call.
+//! - A connection is driven by the future that waits for it. There is no task behind it, no channel,
+//!   and no timer until something has to wait.
+//! - Dropping a future or a response at any point leaks nothing: its connection is closed, or goes
+//!   back to the pool when the protocol allows.
+//!
+//! # Features
+//! All only compile code in; behaviour is chosen by value. `tokio` (default), `smol`, `hickory` (its
+//! resolver), `json` (default), `gzip`, `deflate`, `brotli`, `zstd` (all default), `tower` (the
+//! client as a `tower_service::Service`).
+
+#![forbid(unsafe_code)]
+
+pub mod blocking;
+mod body;
+mod builder;
+mod call;
+mod client;
+mod conn;
+mod error;
+mod incoming;
+mod observe;
+mod options;
+mod policy;
+pub mod pool;
+mod request;
+mod response;
+mod route;
+mod target;
+#[cfg(feature = "tower")]
+mod tower;
+mod upgrade;
+mod wire;
+
+pub use body::{Body, DecodeLimits, Progress, multipart};
+pub use builder::ClientBuilder;
+pub use client::{Async, Blocking, Client};
+pub use error::{BoxError, Error, Kind, Result};
+pub use incoming::Incoming;
+pub use mimus_net::{
+    Phase,
+    dial::SocketOptions,
+    proxy::{Proxies, Proxy},
+    rt,
+    tls::{TlsConfig, TlsInfo},
+};
+pub use mimus_proto::{Fields, h1::Limits as Http1Limits};
+pub use observe::{ConnectionInfo, Hook, Observation, Outgoing, Timings};
+pub use options::Timeouts;
+pub use policy::{auth, cookie, redirect, retry};
+pub use request::{Request, RequestBuilder};
+pub use response::{Hop, Response};
+pub use target::IntoUrl;
+pub use upgrade::Upgraded;
+
+pub use http::{HeaderMap, Method, StatusCode, Version};
+pub use url::Url;
+
+/// GETs one URL with a client made for it. More than one call wants a [`Client`].
+///
+/// # Errors
+/// As [`RequestBuilder::send`].
+#[cfg(feature = "tokio")]
+pub async fn get(url: impl IntoUrl) -> Result<Response> {
+    Client::<Async>::new().get(url).send().await
+}

@@ -3,11 +3,21 @@
 //! A [`Runtime`] is chosen by value, and several can live in one program. It gives sockets, timers
 //! and a place for work that blocks; nothing else of Mimus knows which runtime it runs on.
 
+mod blocking;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod deadline;
+pub mod io;
+#[cfg(feature = "smol")]
+mod smol;
+mod sys;
+#[cfg(feature = "tokio")]
+mod tokio;
+mod uninit;
+
 use std::{
     any::Any,
     fmt,
     future::Future,
-    io::{self, IoSlice},
     net::SocketAddr,
     path::PathBuf,
     pin::Pin,
@@ -16,6 +26,13 @@ use std::{
 };
 
 use bytes::BytesMut;
+
+pub use self::blocking::Blocking;
+#[cfg(feature = "smol")]
+pub use self::smol::Smol;
+pub(crate) use self::sys::OptionError;
+#[cfg(feature = "tokio")]
+pub use self::tokio::Tokio;
 
 use crate::dial::SocketOptions;
 
@@ -39,7 +56,7 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
         &'a self,
         to: &'a Endpoint,
         options: &'a SocketOptions,
-    ) -> BoxFuture<'a, io::Result<Box<dyn Socket>>>;
+    ) -> BoxFuture<'a, std::io::Result<Box<dyn Socket>>>;
 
     /// Completes at `at`, or at once when that has passed.
     fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()>;
@@ -82,21 +99,21 @@ pub trait Socket: fmt::Debug + Send + Sync + 'static {
         cx: &mut Context<'_>,
         buf: &mut BytesMut,
         wait: Wait,
-    ) -> Poll<io::Result<usize>>;
+    ) -> Poll<std::io::Result<usize>>;
 
     /// Writes some of `bufs`, gathered into one system call (or TLS record) where possible. Never
     /// blocks the thread. `Ok(n)` counts bytes of `bufs` taken.
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>>;
+        bufs: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>>;
 
     /// Moves whatever a layer (TLS) took but has not yet handed to the layer below.
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>>;
 
     /// Says goodbye in this direction (`close_notify`, `shutdown(SHUT_WR)`).
-    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>>;
 
     /// From now on, pending operations fail at `at`. Cheap: no timer is made until an operation has
     /// to wait, and moving the deadline later re-arms nothing.

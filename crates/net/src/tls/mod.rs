@@ -1,13 +1,28 @@
 //! TLS on BoringSSL, as bytes in and bytes out.
+//!
+//! A [`TlsConfig`] says whom to trust and who we are; [`connect`] makes a handshake over any
+//! [`Socket`] and gives back a [`Socket`], so TLS inside TLS (an HTTPS origin behind an HTTPS proxy)
+//! is nothing special. BoringSSL never sees a file descriptor: it reads and writes memory, and the
+//! socket below moves whole batches of records in one system call.
 
-use std::sync::Arc;
+mod config;
+mod early;
+mod error;
+mod hello;
+mod machine;
+mod roots;
+mod session;
+mod socket;
 
-/// A shared TLS configuration: trust, identity, versions, session cache. Cheap to clone; clones
-/// share the session cache.
-#[derive(Debug, Clone)]
-pub struct TlsConfig {
-    _inner: Arc<()>,
-}
+use crate::{
+    DialError, Socket,
+    dial::{Host, TlsPlan},
+};
+
+pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
+pub use early::EarlyData;
+pub use error::TlsError;
+pub use socket::TlsSocket;
 
 /// What a handshake agreed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,12 +32,40 @@ pub struct TlsInfo {
     pub version: &'static str,
     /// The cipher suite's IANA name.
     pub cipher: String,
+    /// The key agreement group (`X25519`, `P-256`...).
+    pub group: Option<&'static str>,
+    /// How the peer signed the handshake (`ecdsa_secp256r1_sha256`...); `None` when resumed.
+    pub signature: Option<&'static str>,
     /// The protocol chosen by ALPN.
     pub alpn: Option<Vec<u8>>,
     /// Whether a session was resumed.
     pub resumed: bool,
-    /// Whether early data was accepted.
+    /// Whether early data was accepted. `false` until the server has said so.
     pub early_data: bool,
     /// The peer's certificate chain, leaf first, each in DER.
     pub certificates: Vec<Vec<u8>>,
+}
+
+/// Makes TLS with `host` over `socket`, as `plan` says. `port` only tells the session cache two
+/// servers of one host apart.
+///
+/// The socket's own deadline bounds the handshake. With [`TlsPlan::early_data`] and a session that
+/// allows it, this returns before the server has answered, and the first writes travel as early data
+/// (RFC 8446 section 2.3): the caller writes only what may safely be replayed, and learns from
+/// [`TlsSocket::early_data`] what became of it.
+///
+/// # Errors
+/// A [`DialError`] in [`Phase::Tls`](crate::Phase::Tls): `Certificate` with the reason when the peer
+/// could not be verified, `Tls` for any other failure of the protocol, `Timeout` and `Io` as the
+/// socket below failed, `Config` when the plan cannot be carried out.
+pub async fn connect(
+    socket: Box<dyn Socket>,
+    plan: &TlsPlan,
+    host: &Host,
+    port: u16,
+) -> Result<Box<dyn Socket>, DialError> {
+    let ssl = hello::configure(plan, host, port)?;
+    let mut socket = TlsSocket::new(socket, ssl, plan, host, port)?;
+    socket.handshake().await?;
+    Ok(Box::new(socket))
 }

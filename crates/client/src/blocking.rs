@@ -1,0 +1,92 @@
+//! Calls that block the thread: no runtime, no threads behind the scenes, the same call loop.
+//!
+//! Everything here works inside an async program too, where it blocks the thread it runs on, as any
+//! other blocking call would.
+//!
+//! ```
+//! # let origin = mimus_testkit::Origin::builder().start();
+//! # let url = origin.http_url("/get");
+//! let client = mimus::blocking::Client::new();
+//! let response = client.get(url).send()?;
+//! assert_eq!(response.status(), 200);
+//! assert!(response.text()?.contains("\"method\""));
+//! # Ok::<(), mimus::Error>(())
+//! ```
+
+use std::io::{self, BufRead, Read};
+
+use bytes::{Buf, Bytes};
+use mimus_net::rt;
+
+use crate::{Incoming, Result, client, target::IntoUrl};
+
+/// A client whose calls block.
+pub type Client = crate::Client<client::Blocking>;
+/// Builds a [`Client`].
+pub type ClientBuilder = crate::ClientBuilder<client::Blocking>;
+/// Builds a request that blocks when sent.
+pub type RequestBuilder = crate::RequestBuilder<client::Blocking>;
+/// A response whose body is read by blocking.
+pub type Response = crate::Response<client::Blocking>;
+
+/// GETs one URL with a client made for it. More than one call wants a [`Client`].
+///
+/// # Errors
+/// As [`RequestBuilder::send`].
+pub fn get(url: impl IntoUrl) -> Result<Response> {
+    Client::new().get(url).send()
+}
+
+/// The body of a response as a [`Read`] and [`BufRead`].
+#[derive(Debug)]
+pub struct Reader {
+    body: Incoming,
+    piece: Bytes,
+}
+
+impl Reader {
+    pub(crate) fn new(body: Incoming) -> Self {
+        Reader { body, piece: Bytes::new() }
+    }
+
+    /// The body, with what was not read of it lost only if it was in this reader's hands.
+    pub fn get_ref(&self) -> &Incoming {
+        &self.body
+    }
+}
+
+impl BufRead for Reader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.piece.is_empty()
+            && let Some(piece) = rt::Blocking::block_on(self.body.data()).map_err(into_io)?
+        {
+            self.piece = piece;
+        }
+        Ok(&self.piece)
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.piece.advance(n);
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let piece = self.fill_buf()?;
+        let n = piece.len().min(out.len());
+        out[..n].copy_from_slice(&piece[..n]);
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+/// Keeps the error reachable as the source of the [`io::Error`].
+pub(crate) fn into_io(error: crate::Error) -> io::Error {
+    let kind = match error.kind() {
+        crate::Kind::Timeout => io::ErrorKind::TimedOut,
+        crate::Kind::Closed => io::ErrorKind::UnexpectedEof,
+        crate::Kind::Decode | crate::Kind::Protocol => io::ErrorKind::InvalidData,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
+}

@@ -1,0 +1,347 @@
+//! One call, from request to answer. Read it from the top: [`run`] is the whole of it.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use mimus_net::{
+    Phase, Runtime,
+    dial::{DialTimeouts, Dialer},
+    rt::Probe,
+};
+use mimus_proto::{Event, Fields, ResponseHead};
+
+use crate::{
+    Body, Error, Incoming, Kind, Result,
+    body::Decoder,
+    client::Inner,
+    conn::{Conn, Deadlines, Exchange, Failure, RequestLine},
+    observe::{Observation, Outgoing, tell},
+    pool::{Acquired, DialPermit, Lease},
+    request::Request,
+    response::{Answer, Hop},
+    route::{Route, RouteRef},
+    verdict::{Memory, Next},
+    wire,
+};
+
+/// A connection that idled for longer is looked at by a system call before it is used again.
+const IDLE_BEFORE_PROBE: Duration = Duration::from_secs(1);
+
+/// Makes the call: exchange after exchange, until one of them is the answer.
+pub(crate) async fn run(client: &Arc<Inner>, request: Request) -> Result<Answer> {
+    let mut call = Call::new(client, request);
+    loop {
+        let outcome = call.attempt().await;
+        match call.judge(outcome) {
+            Next::Done(exchange, head) => return call.answer(*exchange, head),
+            Next::Again { at: None } => {}
+            Next::Again { at: Some(at) } => client.runtime().sleep_until(at).await,
+            Next::Fail(error) => return Err(call.fail(error)),
+        }
+    }
+}
+
+/// A call under way.
+pub(crate) struct Call<'a> {
+    pub(crate) client: &'a Arc<Inner>,
+    pub(crate) request: Request,
+    pub(crate) started: Instant,
+    pub(crate) deadline: Option<Instant>,
+    /// Exchanges begun so far.
+    pub(crate) attempts: u32,
+    pub(crate) history: Vec<Hop>,
+    /// What the policies remember from one exchange to the next.
+    pub(crate) memory: Memory,
+    head_at: Instant,
+    body_gone: bool,
+}
+
+/// How one exchange went.
+pub(crate) struct Outcome {
+    /// How much of the request the server may have seen.
+    pub(crate) sent: Sent,
+    /// Whether the connection had served before.
+    pub(crate) reused: bool,
+    /// Whether a byte of a response came.
+    pub(crate) heard: bool,
+    pub(crate) result: Result<(Box<Exchange>, ResponseHead)>,
+}
+
+/// How much of a request went out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sent {
+    /// Not a byte.
+    Nothing,
+    /// Some of it.
+    Part,
+    /// All of it.
+    All,
+}
+
+impl Outcome {
+    fn unsent(error: Error) -> Self {
+        Outcome { sent: Sent::Nothing, reused: false, heard: false, result: Err(error) }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn new(client: &'a Arc<Inner>, request: Request) -> Self {
+        let started = Instant::now();
+        let deadline = request.settings.timeouts.total.map(|total| started + total);
+        Call {
+            client,
+            request,
+            started,
+            deadline,
+            attempts: 0,
+            history: Vec::new(),
+            memory: Memory::default(),
+            head_at: started,
+            body_gone: false,
+        }
+    }
+
+    /// One exchange.
+    async fn attempt(&mut self) -> Outcome {
+        let exchange = match self.send().await {
+            Ok(exchange) => exchange,
+            Err(error) => return Outcome::unsent(error),
+        };
+        let mut exchange = Box::new(exchange);
+        let head = self.head(&mut exchange).await;
+        let sent = match (exchange.sent_all(), exchange.wrote()) {
+            (true, _) => Sent::All,
+            (false, true) => Sent::Part,
+            (false, false) => Sent::Nothing,
+        };
+        let (reused, heard) = (exchange.reused(), exchange.heard());
+        let result = match head {
+            Ok(head) => Ok((exchange, head)),
+            Err(failure) => {
+                let error = failure.into_error(exchange.phase());
+                Err(error.after_sending(sent > Sent::Nothing))
+            }
+        };
+        Outcome { sent, reused, heard, result }
+    }
+
+    /// From the request to a connection with the request queued on it.
+    async fn send(&mut self) -> Result<Exchange> {
+        self.attempts += 1;
+        let route = RouteRef::of(&self.request)?;
+        let forwarding = route.forwarding_proxy();
+        let body_comes = self.request.body.length() != Some(0);
+        let additions = wire::Additions {
+            authorization: self.memory.authorization(&self.request, self.client)?,
+            forwarding,
+            expect_continue: body_comes && self.request.settings.expect_continue.is_some(),
+            referer: self.memory.referer.as_deref(),
+        };
+        let mut fields = wire::fields(self.client, &self.request, additions)?;
+        self.ask_hooks(&mut fields)?;
+        let lease = self.connect(&route).await?;
+        let line = RequestLine {
+            method: &self.request.method,
+            target: wire::target(&self.request, forwarding.is_some()),
+            fields: &fields,
+            expect_wait: self.request.settings.expect_continue,
+        };
+        self.tell_sending(&lease, &line);
+        let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
+        let timeouts = &self.request.settings.timeouts;
+        let deadlines =
+            Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle };
+        Exchange::start(lease, &line, body, deadlines, Instant::now())
+            .map_err(|e| e.into_error(Phase::Send))
+    }
+
+    /// Waits for the final head.
+    async fn head(&mut self, exchange: &mut Exchange) -> Result<ResponseHead, Failure> {
+        let runtime = self.client.runtime();
+        loop {
+            match poll_fn(|cx| exchange.poll_event(cx, runtime)).await? {
+                Event::Head(head) => {
+                    self.head_at = Instant::now();
+                    let hooks = &self.request.settings.hooks;
+                    if !hooks.is_empty() {
+                        let url = &self.request.target.url;
+                        let elapsed = self.head_at - self.started;
+                        tell(hooks, &Observation::Head { url, head: &head, elapsed });
+                    }
+                    return Ok(head);
+                }
+                Event::Informational(head) => {
+                    tell(&self.request.settings.hooks, &Observation::Informational { head: &head });
+                }
+                // Nothing else can precede the head.
+                _ => {}
+            }
+        }
+    }
+
+    /// A connection for `route`: an idle one, or a new one.
+    async fn connect(&self, route: &RouteRef<'_>) -> Result<Lease<Route, Box<Conn>>> {
+        let pool = &self.client.pool;
+        let now = Instant::now();
+        let hash = pool.hash_of(route);
+        let acquiring = pool.acquire(hash, |r| route.matches(r), || route.to_route(), now);
+        let limit = self.request.settings.timeouts.pool.map(|limit| now + limit);
+        let mut acquired = within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
+            .await
+            .ok_or_else(|| Error::timeout(Phase::Pool))?;
+        loop {
+            match acquired {
+                Acquired::Lease(mut lease) => {
+                    let probe = self.probe(&lease, now);
+                    if !lease.socket.is_stale(probe) {
+                        return Ok(lease);
+                    }
+                    tracing::trace!("a pooled connection had died");
+                    acquired = lease.stale(now);
+                }
+                // Boxed, because dialling is rare and its state is large.
+                Acquired::Dial(permit) => return Box::pin(self.dial(route, permit)).await,
+            }
+        }
+    }
+
+    /// How hard to look at an idle connection. A request that could not be repeated had better not be
+    /// sent in vain; for others a fresh look is not worth a system call, because a failure is retried.
+    fn probe(&self, conn: &Conn, now: Instant) -> Probe {
+        let repeatable = self.request.method.is_idempotent() && self.request.body.is_replayable();
+        let fresh = now.saturating_duration_since(conn.idle_since) < IDLE_BEFORE_PROBE;
+        if repeatable && fresh { Probe::Free } else { Probe::Thorough }
+    }
+
+    async fn dial(
+        &self,
+        route: &RouteRef<'_>,
+        permit: DialPermit<Route, Box<Conn>>,
+    ) -> Result<Lease<Route, Box<Conn>>> {
+        let settings = &self.request.settings;
+        let plan = route.plan(&self.request.target, self.request.method.is_safe())?;
+        let dialer = Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
+        let timeouts = DialTimeouts {
+            resolve: settings.timeouts.resolve,
+            connect: settings.timeouts.connect,
+            tls: settings.timeouts.tls,
+            total: self.deadline,
+        };
+        let dialed = dialer.dial(&plan, &timeouts).await?;
+        let conn = Box::new(Conn::new(dialed, settings.limits));
+        tracing::debug!(host = self.request.target.authority(), peer = ?conn.info.peer, "connected");
+        tell(&settings.hooks, &Observation::Connected { connection: &conn.info });
+        Ok(permit.connected(conn, Instant::now()))
+    }
+
+    fn take_body(body: &mut Body, gone: &mut bool) -> Result<Body> {
+        match body.try_clone() {
+            Some(again) => Ok(again),
+            None if !std::mem::replace(gone, true) => Ok(std::mem::take(body)),
+            None => Err(Error::new(Kind::Upload, "the body cannot be sent a second time")),
+        }
+    }
+
+    /// Whether the body can still be sent (again).
+    pub(crate) fn body_is_there(&self) -> bool {
+        !self.body_gone
+    }
+
+    fn ask_hooks(&self, fields: &mut Fields) -> Result<()> {
+        for hook in self.request.settings.hooks.iter() {
+            let mut outgoing = Outgoing {
+                method: &self.request.method,
+                url: &self.request.target.url,
+                fields,
+                attempt: self.attempts - 1,
+            };
+            hook.before_send(&mut outgoing)
+                .map_err(|e| Error::new(Kind::Hook, "a hook refused the request").caused_by(e))?;
+        }
+        Ok(())
+    }
+
+    fn tell_sending(&self, lease: &Lease<Route, Box<Conn>>, line: &RequestLine<'_>) {
+        let hooks = &self.request.settings.hooks;
+        if hooks.is_empty() {
+            return;
+        }
+        if lease.is_reused() {
+            tell(hooks, &Observation::Reused { connection: &lease.info });
+        }
+        let sending = Observation::Sending {
+            method: line.method,
+            url: &self.request.target.url,
+            target: line.target,
+            fields: line.fields,
+        };
+        tell(hooks, &sending);
+    }
+
+    /// Makes the answer of the exchange that is one.
+    fn answer(self, mut exchange: Exchange, head: ResponseHead) -> Result<Answer> {
+        let settings = &self.request.settings;
+        let connection = exchange.conn().info.clone();
+        let reused = exchange.reused();
+        if !head.status.is_success() && !head.status.is_informational() {
+            exchange.stop_sending();
+        }
+        let coded = settings.decode.filter(|_| self.request.method != http::Method::HEAD);
+        let decoder = match coded {
+            Some(limits) => Decoder::for_response(&head.fields, &limits),
+            None => Ok(None),
+        };
+        let runtime = self.client.dialer.runtime.clone();
+        let body = decoder.map_err(crate::incoming::undecodable).and_then(|decoder| {
+            Incoming::new(exchange, decoder, settings.body_limit, runtime, self.head_at)
+        });
+        let body = match body {
+            Ok(body) => body,
+            Err(error) => return Err(self.fail(error.after_sending(true))),
+        };
+        Ok(Answer {
+            head,
+            body,
+            connection,
+            reused,
+            started: self.started,
+            head_at: self.head_at,
+            url: self.request.target.url,
+            history: self.history,
+        })
+    }
+
+    fn fail(&self, error: Error) -> Error {
+        let error = error.on(&self.request.target.url);
+        tracing::debug!(%error, "the call failed");
+        tell(&self.request.settings.hooks, &Observation::Failed { error: &error });
+        error
+    }
+}
+
+/// `future`, or `None` when `at` comes first. A timer is made only if there is something to wait for.
+async fn within<F: Future>(runtime: &dyn Runtime, at: Option<Instant>, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut timer = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        let Some(at) = at else { return Poll::Pending };
+        let timer = timer.get_or_insert_with(|| runtime.sleep_until(at));
+        timer.as_mut().poll(cx).map(|()| None)
+    })
+    .await
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,55 @@
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+/// What a pool may hold, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The most connections open or being opened, over all keys. Default: no limit.
+    pub total: Option<NonZeroUsize>,
+    /// The most connections open or being opened for one key. Default: no limit. Browsers use 6.
+    pub per_key: Option<NonZeroUsize>,
+    /// The most idle connections kept for one key; the longest idle goes first. 0 keeps none.
+    /// Default: 32.
+    pub idle_per_key: usize,
+    /// How long a connection may stay idle. Default: 90 s. `None`: until the peer closes it.
+    pub idle_timeout: Option<Duration>,
+    /// How long a connection may be reused after it was opened. An exchange under way is never
+    /// cut short. Default: no limit.
+    pub max_lifetime: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            total: None,
+            per_key: None,
+            idle_per_key: 32,
+            idle_timeout: Some(Duration::from_secs(90)),
+            max_lifetime: None,
+        }
+    }
+}
+
+impl Limits {
+    /// Whether a connection opened at `created` may not serve another exchange at `now`.
+    pub(super) fn outlived(&self, created: Instant, now: Instant) -> bool {
+        self.max_lifetime
+            .is_some_and(|max| now.saturating_duration_since(created) >= max)
+    }
+
+    /// Whether a connection idle since `since` has been so for too long at `now`.
+    pub(super) fn idled_out(&self, since: Instant, now: Instant) -> bool {
+        self.idle_timeout
+            .is_some_and(|max| now.saturating_duration_since(since) >= max)
+    }
+
+    /// When an idle connection expires. `None`: never, or past the end of the clock.
+    pub(super) fn expiry(&self, created: Instant, since: Instant) -> Option<Instant> {
+        let idle = self
+            .idle_timeout
+            .and_then(|timeout| since.checked_add(timeout));
+        let life = self.max_lifetime.and_then(|max| created.checked_add(max));
+        [idle, life].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,4 @@
+mod cost;
+mod futures;
+mod machine;
+mod model;

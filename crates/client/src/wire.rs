@@ -1,0 +1,76 @@
+//! A request's fields as they go on the wire.
+
+use mimus_net::Proxy;
+use mimus_proto::Fields;
+
+use crate::{Result, client::Inner, request::Request, request::set};
+
+/// What a call adds to the user's own fields for one exchange.
+#[derive(Debug, Default)]
+pub(crate) struct Additions<'a> {
+    /// The `Authorization` of credentials the user did not write as a field.
+    pub(crate) authorization: Option<String>,
+    /// The proxy that forwards the request, to which it also has to authenticate.
+    pub(crate) forwarding: Option<&'a Proxy>,
+    pub(crate) expect_continue: bool,
+    pub(crate) referer: Option<String>,
+}
+
+/// `Host` first (RFC 9110 section 7.2 recommends it), the client's defaults, then the user's fields as
+/// they were given.
+pub(crate) fn fields(
+    client: &Inner,
+    request: &Request,
+    additions: Additions<'_>,
+) -> Result<Fields> {
+    let user = &request.fields;
+    let mut fields = Fields::with_capacity(
+        user.len() + client.default_fields.len() + 4,
+        user.text_len() + client.default_fields.text_len() + 192,
+    );
+    let mut unless_given = |name: &str, value: &[u8]| match user.contains(name) {
+        true => Ok(()),
+        false => fields.append(name, value).map_err(|e| crate::request::invalid(name, e)),
+    };
+    unless_given("Host", request.target.authority().as_bytes())?;
+    for (name, value) in client.default_fields.iter() {
+        unless_given(name, value)?;
+    }
+    // A range of a coded body is of no use to somebody who wants a range of the decoded one.
+    if request.settings.decode.is_some() && !user.contains("range") {
+        unless_given("Accept-Encoding", crate::body::accept_encoding().as_bytes())?;
+    }
+    if let Some(referer) = &additions.referer {
+        unless_given("Referer", referer.as_bytes())?;
+    }
+    if let Some(value) = &additions.authorization {
+        unless_given("Authorization", value.as_bytes())?;
+    }
+    if let Some(value) = additions.forwarding.and_then(Proxy::basic_auth) {
+        unless_given("Proxy-Authorization", value.as_bytes())?;
+    }
+    if additions.expect_continue {
+        unless_given("Expect", b"100-continue")?;
+    }
+    fields.extend(user);
+    if let Some(store) = &client.cookies
+        && let Some(kept) = store.cookies(&request.target.url)
+    {
+        let all = match user.get("cookie") {
+            Some(given) => [given, b"; ", &kept[..]].concat(),
+            None => kept.to_vec(),
+        };
+        set(&mut fields, "Cookie", &all)?;
+    }
+    Ok(fields)
+}
+
+/// The request target: absolute-form to a proxy that forwards (RFC 9112 section 3.2.2), else
+/// origin-form; `*` for a server-wide OPTIONS is the user's to ask for by an empty path, which URLs
+/// of http cannot have, so it never arises.
+pub(crate) fn target(request: &Request, forwarding: bool) -> &str {
+    match forwarding {
+        true => &request.target.url[..url::Position::AfterQuery],
+        false => request.target.origin_form(),
+    }
+}

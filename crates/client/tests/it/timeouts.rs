@@ -1,0 +1,110 @@
+//! Each timeout fires on time, in its phase, also on a peer that drips.
+
+use std::time::{Duration, Instant};
+
+use mimus::{Kind, Phase};
+use mimus_testkit::Port;
+
+use crate::support::{Bench, failure, on_every_runtime};
+
+on_every_runtime!(
+    the_head_timeout_fires_on_a_silent_and_on_a_dripping_server,
+    the_idle_timeout_fires_in_a_body_that_stalls,
+    a_dripping_body_does_not_outlive_the_total,
+    the_total_spans_redirects,
+    the_tls_timeout_fires_in_a_stalled_handshake,
+    a_resolver_that_hangs_is_given_up,
+    an_upload_nobody_reads_times_out,
+    a_timeout_of_one_call_leaves_the_client_as_it_was,
+);
+
+const LIMIT: Duration = Duration::from_millis(200);
+
+/// On time: not before the limit, and not long after (the machine may be busy).
+fn on_time(started: Instant, error: &mimus::Error, phase: Phase) {
+    let took = started.elapsed();
+    assert_eq!((error.kind(), error.phase()), (Kind::Timeout, Some(phase)), "{error:#}");
+    assert!(took >= LIMIT - Duration::from_millis(5), "{took:?}");
+    assert!(took < LIMIT + Duration::from_millis(800), "{took:?}");
+}
+
+async fn the_head_timeout_fires_on_a_silent_and_on_a_dripping_server(b: Bench) {
+    let client = b.builder().head_timeout(LIMIT).build().unwrap();
+    for url in [b.http("/delay/5"), b.https("/delay/5"), b.http("/bad/drip-head?ms=20")] {
+        let started = Instant::now();
+        let error = failure(client.get(url).send().await);
+        on_time(started, &error, Phase::Head);
+    }
+    assert_eq!(client.pool_stats().open(), 0);
+    b.all_closed().await;
+}
+
+async fn the_idle_timeout_fires_in_a_body_that_stalls(b: Bench) {
+    let client = b.builder().idle_timeout(LIMIT).build().unwrap();
+    let response = client.get(b.http("/bad/stall-mid-body")).send().await.unwrap();
+    let started = Instant::now();
+    let error = failure(response.bytes().await);
+    on_time(started, &error, Phase::Body);
+    // A body that keeps moving is not idle, however long it takes.
+    let response = client.get(b.http("/drip?numbytes=10&duration=0.6&delay=0")).send().await;
+    assert_eq!(response.unwrap().bytes().await.unwrap().len(), 10);
+}
+
+async fn a_dripping_body_does_not_outlive_the_total(b: Bench) {
+    let client = b.client();
+    for url in [b.http("/bad/drip-body?ms=20"), b.https("/bad/drip-body?ms=20")] {
+        let started = Instant::now();
+        let response = client.get(url).timeout(LIMIT).send().await.unwrap();
+        let error = failure(response.bytes().await);
+        on_time(started, &error, Phase::Body);
+    }
+}
+
+async fn the_total_spans_redirects(b: Bench) {
+    let target = b.http("/redirect-to?url=/delay/5");
+    let started = Instant::now();
+    let error = failure(b.client().get(target).timeout(LIMIT).send().await);
+    on_time(started, &error, Phase::Head);
+}
+
+async fn the_tls_timeout_fires_in_a_stalled_handshake(b: Bench) {
+    let url = b.origin.url(Port::TlsStall, "/").unwrap();
+    let client = b.builder().tls_timeout(LIMIT).build().unwrap();
+    let started = Instant::now();
+    let error = failure(client.get(url).send().await);
+    on_time(started, &error, Phase::Tls);
+    assert!(error.is_connect() && error.is_retryable());
+}
+
+async fn a_resolver_that_hangs_is_given_up(b: Bench) {
+    #[derive(Debug)]
+    struct Hangs;
+    impl mimus::Resolve for Hangs {
+        fn resolve<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a dyn mimus::rt::Runtime,
+        ) -> mimus::rt::BoxFuture<'a, std::io::Result<Vec<std::net::IpAddr>>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let client = b.builder().resolver(Hangs).resolve_timeout(LIMIT).build().unwrap();
+    let started = Instant::now();
+    let error = failure(client.get("http://never.test/").send().await);
+    on_time(started, &error, Phase::Resolve);
+}
+
+async fn an_upload_nobody_reads_times_out(b: Bench) {
+    let url = b.origin.url(Port::NeverReads, "/").unwrap();
+    let client = b.builder().idle_timeout(LIMIT).build().unwrap();
+    let started = Instant::now();
+    let error = failure(client.post(url).body(vec![0; 64 << 20]).send().await);
+    on_time(started, &error, Phase::Send);
+}
+
+async fn a_timeout_of_one_call_leaves_the_client_as_it_was(b: Bench) {
+    let client = b.client();
+    let error = failure(client.get(b.http("/delay/5")).timeout(LIMIT).send().await);
+    assert!(error.is_timeout());
+    assert_eq!(client.get(b.http("/get")).send().await.unwrap().status(), 200);
+}

@@ -1,0 +1,107 @@
+//! The calling thread as its own runtime: no reactor thread, no executor, no hidden queue.
+//!
+//! [`Blocking::block_on`] runs a future on the spot. Its sockets sleep inside `recv` when the caller
+//! waits for nothing else ([`Wait::Alone`](super::Wait)); whatever else is pending is noted in a small
+//! per-thread reactor, which the thread parks on with one `poll(2)`.
+
+mod reactor;
+mod socket;
+
+use std::{
+    future::Future,
+    io,
+    pin::{Pin, pin},
+    task::{Context, Poll},
+    thread,
+    time::Instant,
+};
+
+use reactor::{Key, Wanted};
+
+use super::{BoxFuture, Endpoint, Runtime, Socket};
+use crate::dial::SocketOptions;
+
+/// The blocking runtime. Usable anywhere, inside an asynchronous program too, where it blocks the
+/// thread it is called on like any other call that blocks.
+///
+/// Its sockets and timers work only under [`Blocking::block_on`]: polled by another executor, a
+/// socket fails with a plain error instead of hanging.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Blocking;
+
+impl Blocking {
+    /// Runs `future` to its end on this thread. May be called inside itself: the inner call blocks
+    /// the outer one.
+    pub fn block_on<F: Future>(future: F) -> F::Output {
+        let mut future = pin!(future);
+        let mut turn = reactor::Turn::begin();
+        let waker = turn.waker();
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            turn.forget_wake();
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return output;
+            }
+            turn.park(&waker);
+        }
+    }
+}
+
+impl Runtime for Blocking {
+    fn connect<'a>(
+        &'a self,
+        to: &'a Endpoint,
+        options: &'a SocketOptions,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Socket>>> {
+        Box::pin(socket::connect(self, to, options))
+    }
+
+    /// Outside of [`Blocking::block_on`] the future sleeps where it is polled.
+    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(Sleep {
+            at,
+            key: Key::unique(),
+        })
+    }
+
+    /// On a thread of its own, which ends with the work: it is what gives a name lookup, which cannot
+    /// be interrupted, a deadline.
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        // When no thread can be had the work is dropped, which is how its owner learns of it.
+        let _ = thread::Builder::new()
+            .name("mimus-blocking".into())
+            .spawn(work);
+    }
+}
+
+#[derive(Debug)]
+struct Sleep {
+    at: Instant,
+    key: Key,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let rest = self.at.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return Poll::Ready(());
+        }
+        let wanted = Wanted {
+            ready: None,
+            until: Some(self.at),
+        };
+        if reactor::want(self.key, wanted, cx.waker()).is_err() {
+            thread::sleep(rest);
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        reactor::forget(self.key);
+    }
+}

@@ -1,0 +1,323 @@
+//! What the futures under one `block_on` wait for, and how the thread waits for it.
+
+use std::{
+    cell::{Cell, RefCell},
+    io::{self, Read, Write},
+    os::unix::net::UnixStream,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+    task::{Wake, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::rt::sys::{self, Fd};
+
+/// How long to sleep at a time when the system has no means left to wake the thread (no descriptor
+/// for the pipe, no memory for `poll`): slow, and never stuck.
+const WITHOUT_MEANS: Duration = Duration::from_millis(5);
+
+thread_local! {
+    /// What the innermost `block_on` of this thread waits for; `None` outside of any.
+    static SLOTS: RefCell<Option<Vec<Slot>>> = const { RefCell::new(None) };
+    /// The alarm of the last outermost `block_on`, kept for the next.
+    static ALARM: Cell<Option<Arc<Alarm>>> = const { Cell::new(None) };
+}
+
+/// Names one waiter, everywhere and for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key(u64);
+
+impl Key {
+    pub(super) fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Key(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// What a waiter wants to hear of: its socket ready, or an instant passed.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// Weak: a socket that is dropped on another thread closes at once.
+    pub(super) ready: Option<(Weak<Fd>, PollFlags)>,
+    pub(super) until: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: Key,
+    wanted: Wanted,
+    waker: Waker,
+}
+
+/// Whether this thread is inside of a `block_on`.
+pub(super) fn is_here() -> bool {
+    SLOTS.with_borrow(Option::is_some)
+}
+
+/// The error of a socket that is polled by somebody else's executor.
+pub(super) fn not_here() -> io::Error {
+    io::Error::other("a socket of the blocking runtime was polled outside of Blocking::block_on")
+}
+
+/// Wakes `waker`, once, when what is wanted has come. Replaces what `key` wanted before.
+pub(super) fn want(key: Key, wanted: Wanted, waker: &Waker) -> io::Result<()> {
+    let replaced = SLOTS.with_borrow_mut(|slots| {
+        let slots = slots.as_mut().ok_or_else(not_here)?;
+        let slot = Slot {
+            key,
+            wanted,
+            waker: waker.clone(),
+        };
+        match slots.iter_mut().find(|s| s.key == key) {
+            Some(old) => Ok(Some(std::mem::replace(old, slot))),
+            None => {
+                slots.push(slot);
+                Ok(None)
+            }
+        }
+    });
+    // Dropped only here: a waker may own a future, whose sockets come back to this list.
+    replaced.map(drop)
+}
+
+/// `key` waits no more.
+pub(super) fn forget(key: Key) {
+    // Sockets are dropped while a thread ends, too.
+    let removed = SLOTS.try_with(|slots| {
+        let mut slots = slots.borrow_mut();
+        let slots = slots.as_mut()?;
+        let at = slots.iter().position(|s| s.key == key)?;
+        Some(slots.swap_remove(at))
+    });
+    drop(removed);
+}
+
+/// One `block_on`, from begin to drop. What an outer one waits for is set aside meanwhile.
+#[derive(Debug)]
+pub(super) struct Turn {
+    outer: Option<Vec<Slot>>,
+    alarm: Arc<Alarm>,
+}
+
+impl Turn {
+    pub(super) fn begin() -> Self {
+        let outer = SLOTS.replace(Some(Vec::new()));
+        let alarm = ALARM.take().unwrap_or_else(|| Arc::new(Alarm::new()));
+        Turn { outer, alarm }
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        Waker::from(self.alarm.clone())
+    }
+
+    /// Wakes from here on are news.
+    pub(super) fn forget_wake(&mut self) {
+        self.alarm.state.swap(RUNNING, Ordering::AcqRel);
+    }
+
+    /// Sleeps until something that is wanted has come or `own` is woken; may return for nothing.
+    pub(super) fn park(&mut self, own: &Waker) {
+        let watch = Watch::new(own);
+        let ready = if watch.fds.is_empty() {
+            self.alarm.park(watch.timeout());
+            Vec::new()
+        } else {
+            // Without a clone of our waker in foreign hands nobody else can wake us: one for us, one
+            // for `own`, and those in the slots.
+            let foreign = Arc::strong_count(&self.alarm) > 2 + watch.own;
+            watch.poll(&self.alarm, foreign)
+        };
+        wake(&ready);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let done = SLOTS.replace(self.outer.take());
+        drop(done);
+        ALARM.set(Some(self.alarm.clone()));
+    }
+}
+
+/// Wakes, and forgets, whoever's socket is in `ready` or whose instant has passed.
+fn wake(ready: &[Key]) {
+    let now = Instant::now();
+    let is_due = |slot: &mut Slot| {
+        ready.contains(&slot.key) || slot.wanted.until.is_some_and(|at| at <= now)
+    };
+    let due: Vec<Slot> = SLOTS.with_borrow_mut(|slots| match slots {
+        Some(slots) => slots.extract_if(.., is_due).collect(),
+        None => Vec::new(),
+    });
+    // Not under the borrow: a waker may run anything.
+    for slot in due {
+        slot.waker.wake();
+    }
+}
+
+/// The slots as one `poll(2)` sees them. Holds the sockets open for as long as it looks at them.
+struct Watch {
+    fds: Vec<(Key, Arc<Fd>, PollFlags)>,
+    until: Option<Instant>,
+    /// How many slots hold a clone of our own waker.
+    own: usize,
+}
+
+impl Watch {
+    fn new(own: &Waker) -> Self {
+        let mut watch = Watch {
+            fds: Vec::new(),
+            until: None,
+            own: 0,
+        };
+        SLOTS.with_borrow(|slots| {
+            for slot in slots.iter().flatten() {
+                watch.add(slot, own);
+            }
+        });
+        watch
+    }
+
+    fn add(&mut self, slot: &Slot, own: &Waker) {
+        self.own += usize::from(slot.waker.will_wake(own));
+        self.until = [self.until, slot.wanted.until].into_iter().flatten().min();
+        if let Some((fd, events)) = &slot.wanted.ready
+            && let Some(fd) = fd.upgrade()
+        {
+            self.fds.push((slot.key, fd, *events));
+        }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.until
+            .map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// Sleeps in `poll(2)`; whose sockets are ready.
+    fn poll(&self, alarm: &Alarm, foreign: bool) -> Vec<Key> {
+        let mut timeout = self.timeout();
+        let bell = if foreign { alarm.bell() } else { None };
+        if foreign && bell.is_none() {
+            timeout = Some(timeout.map_or(WITHOUT_MEANS, |t| t.min(WITHOUT_MEANS)));
+        }
+        if !alarm.begin(POLLING) {
+            return Vec::new();
+        }
+        let mut fds: Vec<_> = self
+            .fds
+            .iter()
+            .map(|(_, fd, events)| PollFd::new(fd, *events))
+            .collect();
+        if let Some(bell) = bell {
+            fds.push(PollFd::new(&bell.0, PollFlags::IN));
+        }
+        match rustix::event::poll(&mut fds, timeout.map(sys::timespec).as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Vec::new(),
+            Err(_) => {
+                thread::sleep(WITHOUT_MEANS);
+                return self.fds.iter().map(|(key, ..)| *key).collect();
+            }
+        }
+        if let Some(bell) = bell
+            && fds.last().is_some_and(|fd| !fd.revents().is_empty())
+        {
+            Alarm::silence(bell);
+        }
+        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        self.fds
+            .iter()
+            .zip(&fds)
+            .filter(|(_, fd)| is_ready(fd))
+            .map(|((key, ..), _)| *key)
+            .collect()
+    }
+}
+
+/// Runs the future, or is about to look whether it was woken.
+const RUNNING: u8 = 0;
+/// Woken since it last ran.
+const WOKEN: u8 = 1;
+/// Asleep in `thread::park`.
+const PARKED: u8 = 2;
+/// Asleep in `poll(2)`: the bell has to be rung.
+const POLLING: u8 = 3;
+
+/// A thread's waker. It rings the bell (a socket pair, made when first needed) only when the thread
+/// sleeps in `poll(2)`.
+#[derive(Debug)]
+struct Alarm {
+    state: AtomicU8,
+    thread: Thread,
+    bell: OnceLock<(UnixStream, UnixStream)>,
+}
+
+impl Alarm {
+    fn new() -> Self {
+        Alarm {
+            state: AtomicU8::new(RUNNING),
+            thread: thread::current(),
+            bell: OnceLock::new(),
+        }
+    }
+
+    /// Goes to sleep as `how`; false when a wake has come first.
+    fn begin(&self, how: u8) -> bool {
+        self.state
+            .compare_exchange(RUNNING, how, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    fn park(&self, timeout: Option<Duration>) {
+        if !self.begin(PARKED) {
+            return;
+        }
+        match timeout {
+            Some(timeout) => thread::park_timeout(timeout),
+            None => thread::park(),
+        }
+    }
+
+    /// The listening end and the ringing end; `None` when the system gives no more descriptors.
+    fn bell(&self) -> Option<&(UnixStream, UnixStream)> {
+        if self.bell.get().is_none() {
+            let (ear, hand) = UnixStream::pair().ok()?;
+            ear.set_nonblocking(true).ok()?;
+            hand.set_nonblocking(true).ok()?;
+            // Only the thread itself comes here, so nobody was faster.
+            let _ = self.bell.set((ear, hand));
+        }
+        self.bell.get()
+    }
+
+    fn silence((ear, _): &(UnixStream, UnixStream)) {
+        let mut ear = ear;
+        let mut rings = [0; 64];
+        while matches!(ear.read(&mut rings), Ok(n) if n == rings.len()) {}
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        match self.state.swap(WOKEN, Ordering::AcqRel) {
+            PARKED => self.thread.unpark(),
+            POLLING => {
+                if let Some((_, hand)) = self.bell.get() {
+                    // Full means that it rings already.
+                    let mut hand = hand;
+                    let _ = hand.write(&[1]);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A deadline that costs nothing until something has to wait for it.
+
+use std::{
+    io,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use super::sys::timed_out;
+
+/// A runtime's timer.
+pub(super) trait Timer {
+    /// Ready once the instant it was last set to has passed.
+    fn poll_fired(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Moves it.
+    fn reset(&mut self, at: Instant);
+}
+
+/// The deadline of a socket, with the timer that watches it.
+///
+/// The timer is made by the first operation that is pending with a deadline set. Moving the deadline
+/// later leaves the timer alone: it fires early, once, and is moved then. So a run of exchanges, each
+/// with a timeout of its own, costs one timer event per timeout and not one per exchange.
+#[derive(Debug)]
+pub(super) struct Deadline<T> {
+    at: Option<Instant>,
+    armed: Option<(T, Instant)>,
+}
+
+impl<T: Timer> Deadline<T> {
+    pub(super) fn none() -> Self {
+        Deadline {
+            at: None,
+            armed: None,
+        }
+    }
+
+    pub(super) fn set(&mut self, at: Option<Instant>) {
+        self.at = at;
+    }
+
+    /// What a pending operation comes to: the time-out error once the deadline has passed.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        make: impl FnOnce(Instant) -> T,
+    ) -> Poll<io::Error> {
+        let Some(at) = self.at else {
+            return Poll::Pending;
+        };
+        let (timer, armed_for) = self.armed.get_or_insert_with(|| (make(at), at));
+        if *armed_for > at {
+            timer.reset(at);
+            *armed_for = at;
+        }
+        while timer.poll_fired(cx).is_ready() {
+            // Compared with what it was armed for and not with the clock, which a test may stop.
+            if *armed_for == at {
+                self.armed = None;
+                return Poll::Ready(timed_out());
+            }
+            timer.reset(at);
+            *armed_for = at;
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, rc::Rc, task::Waker, time::Duration};
+
+    use super::*;
+
+    /// A timer on a clock that the test moves, counting what is done to it.
+    #[derive(Debug)]
+    struct Fake {
+        at: Instant,
+        now: Rc<Cell<Instant>>,
+        resets: Rc<Cell<usize>>,
+    }
+
+    impl Timer for Fake {
+        fn poll_fired(&mut self, _: &mut Context<'_>) -> Poll<()> {
+            if self.now.get() >= self.at {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        }
+
+        fn reset(&mut self, at: Instant) {
+            self.at = at;
+            self.resets.set(self.resets.get() + 1);
+        }
+    }
+
+    struct Rig {
+        deadline: Deadline<Fake>,
+        start: Instant,
+        now: Rc<Cell<Instant>>,
+        resets: Rc<Cell<usize>>,
+        made: usize,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let start = Instant::now();
+            let now = Rc::new(Cell::new(start));
+            Rig {
+                deadline: Deadline::none(),
+                start,
+                now,
+                resets: Rc::default(),
+                made: 0,
+            }
+        }
+
+        fn ms(&self, ms: u64) -> Instant {
+            self.start + Duration::from_millis(ms)
+        }
+
+        fn set(&mut self, ms: u64) {
+            self.deadline.set(Some(self.ms(ms)));
+        }
+
+        fn expired_at(&mut self, ms: u64) -> bool {
+            self.now.set(self.ms(ms));
+            let (now, resets, made) = (&self.now, &self.resets, &mut self.made);
+            self.deadline
+                .poll(&mut Context::from_waker(Waker::noop()), |at| {
+                    *made += 1;
+                    Fake {
+                        at,
+                        now: now.clone(),
+                        resets: resets.clone(),
+                    }
+                })
+                .is_ready()
+        }
+    }
+
+    #[test]
+    fn a_later_deadline_costs_nothing_until_the_timer_fires() {
+        let mut rig = Rig::new();
+        rig.set(100);
+        assert!(!rig.expired_at(0));
+        for exchange in 1..50 {
+            rig.set(100 + exchange);
+            assert!(!rig.expired_at(exchange));
+        }
+        assert_eq!((rig.made, rig.resets.get()), (1, 0));
+        assert!(
+            !rig.expired_at(120),
+            "fired for the first deadline, which has been moved"
+        );
+        assert_eq!(rig.resets.get(), 1);
+        assert!(rig.expired_at(149));
+    }
+
+    #[test]
+    fn an_earlier_deadline_is_kept() {
+        let mut rig = Rig::new();
+        rig.set(1000);
+        assert!(!rig.expired_at(0));
+        rig.set(10);
+        assert!(!rig.expired_at(9));
+        assert!(rig.expired_at(10));
+        rig.set(20);
+        assert!(!rig.expired_at(11), "usable again after a time-out");
+        rig.deadline.set(None);
+        assert!(!rig.expired_at(5000));
+    }
+}

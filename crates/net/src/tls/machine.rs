@@ -1,0 +1,299 @@
+//! BoringSSL as a machine: bytes in, bytes out, no socket and no clock.
+
+use std::io::{self, IoSlice, Read, Write};
+
+use boring::{
+    error::ErrorStack,
+    ssl::{Error, ErrorCode, Ssl, SslRef, SslStream},
+};
+use bytes::{Buf as _, BytesMut};
+
+use super::early;
+
+/// The plaintext of one full record (RFC 8446 section 5.1).
+const RECORD: usize = 16 * 1024;
+/// How much plaintext one call of [`TlsMachine::write`] takes: what one system call then sends.
+const MAX_WRITE: usize = 4 * RECORD;
+/// Room for a read: one full record with its overhead (RFC 8446 section 5.2: 5 + 256 bytes)...
+const READ: usize = RECORD + 1024;
+/// ... or four, once a read has filled its room.
+const BULK_READ: usize = 4 * READ;
+/// An empty buffer larger than this is given back, so that idle connections stay small.
+const KEEP: usize = 4 * 1024;
+
+/// What BoringSSL takes for its transport.
+#[derive(Debug, Default)]
+struct Wire {
+    incoming: BytesMut,
+    outgoing: Vec<u8>,
+    sent: usize,
+}
+
+impl Read for Wire {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.incoming.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let n = buf.len().min(self.incoming.len());
+        self.incoming.copy_to_slice(&mut buf[..n]);
+        Ok(n)
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.outgoing.extend_from_slice(buf);
+        Ok(buf.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where a handshake stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Handshake {
+    /// Done, or far enough for early data to be written ([`early::in_progress`]).
+    Ready,
+    /// The peer's bytes are needed.
+    WantRead,
+    /// The server refused the early data: see [`TlsMachine::restart_after_rejection`].
+    EarlyDataRejected,
+}
+
+/// What a read found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Plaintext {
+    /// So many bytes were appended; never 0.
+    Data(usize),
+    /// The peer's bytes are needed.
+    WantRead,
+    /// The peer said `close_notify`: this is the end of what it had to say.
+    Closed,
+}
+
+/// One client connection.
+pub(super) struct TlsMachine {
+    stream: SslStream<Wire>,
+    bulk: bool,
+}
+
+impl TlsMachine {
+    pub(super) fn new(ssl: Ssl) -> Result<Self, ErrorStack> {
+        Ok(TlsMachine { stream: SslStream::new(ssl, Wire::default())?, bulk: false })
+    }
+
+    pub(super) fn ssl(&self) -> &SslRef {
+        self.stream.ssl()
+    }
+
+    /// Takes the handshake as far as the bytes at hand allow.
+    pub(super) fn handshake(&mut self) -> Result<Handshake, Error> {
+        match self.stream.connect() {
+            Ok(()) => Ok(Handshake::Ready),
+            Err(error) if error.code() == ErrorCode::WANT_READ => Ok(Handshake::WantRead),
+            Err(error) if error.code().as_raw() == boring_sys::SSL_ERROR_EARLY_DATA_REJECTED => {
+                Ok(Handshake::EarlyDataRejected)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Forgets the early data; the handshake goes on without. Only after
+    /// [`Handshake::EarlyDataRejected`].
+    pub(super) fn restart_after_rejection(&mut self) {
+        early::reset_rejected(self.stream.ssl_mut());
+    }
+
+    /// Where the peer's bytes go: a buffer with room for as much as is worth reading at once. Report
+    /// with [`fed`](Self::fed) how much came.
+    pub(super) fn feed(&mut self) -> &mut BytesMut {
+        let room = if self.bulk { BULK_READ } else { READ };
+        let incoming = &mut self.stream.get_mut().incoming;
+        incoming.reserve(room);
+        incoming
+    }
+
+    /// `n` bytes were appended to [`feed`](Self::feed)'s buffer. A read that filled a whole record's
+    /// room will be followed by more.
+    pub(super) fn fed(&mut self, n: usize) {
+        self.bulk = n >= READ;
+    }
+
+    /// Whether bytes of the peer wait to be decrypted.
+    pub(super) fn has_input(&self) -> bool {
+        !self.stream.get_ref().incoming.is_empty() || self.stream.ssl().pending() > 0
+    }
+
+    /// Decrypts into the spare capacity of `buf` until that is full or no whole record is left.
+    /// Tickets and key updates are processed on the way.
+    pub(super) fn read(&mut self, buf: &mut BytesMut) -> Result<Plaintext, Error> {
+        let mut total = 0;
+        let end = loop {
+            let spare = buf.spare_capacity_mut();
+            if spare.is_empty() {
+                break Ok(Plaintext::WantRead);
+            }
+            match self.stream.ssl_read_uninit(spare) {
+                Ok(n) => {
+                    let len = buf.len() + n;
+                    // SAFETY: `ssl_read_uninit` initialised the first `n` bytes of the spare capacity.
+                    unsafe { buf.set_len(len) };
+                    total += n;
+                }
+                Err(error) if error.code() == ErrorCode::WANT_READ => break Ok(Plaintext::WantRead),
+                Err(error) if error.code() == ErrorCode::ZERO_RETURN => break Ok(Plaintext::Closed),
+                Err(error) => break Err(error),
+            }
+        };
+        self.release_input();
+        // What came before an end is delivered first; BoringSSL repeats the end at the next call.
+        if total > 0 { Ok(Plaintext::Data(total)) } else { end }
+    }
+
+    /// Encrypts from the front of `bufs`, small slices together in one record, large ones in full
+    /// records, and returns how many bytes it took: all of them, or at least 64 KiB, or, while they
+    /// travel as early data, at most `limit`. 0 means that the handshake has to be finished first.
+    pub(super) fn write(&mut self, bufs: &[IoSlice<'_>], limit: usize) -> Result<usize, Error> {
+        let mut rest = Slices { bufs, offset: 0 };
+        let mut gathered = Vec::new();
+        let mut total = 0;
+        let limit = limit.min(MAX_WRITE);
+        while total < limit {
+            let room = RECORD.min(limit - total);
+            let record = rest.record(room, &mut gathered);
+            if record.is_empty() {
+                break;
+            }
+            match self.stream.ssl_write(record) {
+                Ok(n) => {
+                    rest.advance(n);
+                    total += n;
+                }
+                Err(error) if error.code() == ErrorCode::WANT_READ => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(total)
+    }
+
+    /// Says `close_notify` (RFC 8446 section 6.1).
+    pub(super) fn close_notify(&mut self) -> Result<(), Error> {
+        self.stream.shutdown().map(drop)
+    }
+
+    /// What has to be sent to the peer.
+    pub(super) fn transmit(&self) -> &[u8] {
+        let wire = self.stream.get_ref();
+        &wire.outgoing[wire.sent..]
+    }
+
+    /// `n` bytes of [`transmit`](Self::transmit) are on their way.
+    pub(super) fn transmitted(&mut self, n: usize) {
+        let wire = self.stream.get_mut();
+        wire.sent += n;
+        if wire.sent >= wire.outgoing.len() {
+            wire.sent = 0;
+            wire.outgoing.clear();
+            if wire.outgoing.capacity() > KEEP {
+                wire.outgoing = Vec::new();
+            }
+        }
+    }
+
+    fn release_input(&mut self) {
+        let bulk = self.bulk;
+        let incoming = &mut self.stream.get_mut().incoming;
+        if incoming.is_empty() && !bulk {
+            *incoming = BytesMut::new();
+        }
+    }
+}
+
+/// A position in a list of slices.
+struct Slices<'a> {
+    bufs: &'a [IoSlice<'a>],
+    offset: usize,
+}
+
+impl<'a> Slices<'a> {
+    /// Up to `room` bytes for one record: borrowed when the next slice fills it or is the last one,
+    /// gathered in `scratch` otherwise.
+    fn record<'s>(&self, room: usize, scratch: &'s mut Vec<u8>) -> &'s [u8]
+    where
+        'a: 's,
+    {
+        let mut bufs = self.bufs;
+        let mut offset = self.offset;
+        while let [first, others @ ..] = bufs {
+            let first = &first[offset..];
+            if first.len() >= room || others.iter().all(|buf| buf.is_empty()) {
+                return &first[..first.len().min(room)];
+            }
+            if !first.is_empty() {
+                break;
+            }
+            (bufs, offset) = (others, 0);
+        }
+        scratch.clear();
+        for buf in bufs {
+            let buf = &buf[offset..];
+            offset = 0;
+            scratch.extend_from_slice(&buf[..buf.len().min(room - scratch.len())]);
+            if scratch.len() == room {
+                break;
+            }
+        }
+        scratch
+    }
+
+    fn advance(&mut self, mut n: usize) {
+        while let [first, others @ ..] = self.bufs {
+            let left = first.len() - self.offset;
+            if n < left {
+                self.offset += n;
+                return;
+            }
+            n -= left;
+            self.offset = 0;
+            self.bufs = others;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(parts: &[usize], room: usize) -> Vec<usize> {
+        let bytes: Vec<Vec<u8>> = parts.iter().map(|n| vec![7; *n]).collect();
+        let slices: Vec<IoSlice<'_>> = bytes.iter().map(|b| IoSlice::new(b)).collect();
+        let mut rest = Slices { bufs: &slices, offset: 0 };
+        let mut scratch = Vec::new();
+        let mut records = Vec::new();
+        loop {
+            let record = rest.record(room, &mut scratch).len();
+            if record == 0 {
+                return records;
+            }
+            records.push(record);
+            rest.advance(record);
+        }
+    }
+
+    #[test]
+    fn small_slices_share_a_record() {
+        assert_eq!(split(&[3, 0, 4], 100), [7]);
+        assert_eq!(split(&[], 100), []);
+        assert_eq!(split(&[0, 0], 100), []);
+        assert_eq!(split(&[5], 100), [5]);
+    }
+
+    #[test]
+    fn a_head_is_filled_up_with_the_body_behind_it() {
+        assert_eq!(split(&[30, 250], 100), [100, 100, 80]);
+        assert_eq!(split(&[250, 30], 100), [100, 100, 80]);
+        assert_eq!(split(&[100, 0, 1], 100), [100, 1]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Trust anchors, parsed at most once in a process.
+
+use std::sync::OnceLock;
+
+use boring::{
+    error::ErrorStack,
+    x509::{
+        X509,
+        store::{X509Store, X509StoreBuilder},
+    },
+};
+
+use super::Roots;
+
+/// Parsed certificates, and the store made of them. Both are reference-counted by BoringSSL, so
+/// contexts share the parsed form.
+struct Anchors {
+    certificates: Vec<X509>,
+    store: X509Store,
+}
+
+/// The store for `roots` and `extra`. The first call for a kind of roots parses it (milliseconds);
+/// later ones share the result, or, with `extra`, its certificates.
+pub(super) fn store(roots: Roots, extra: &[X509]) -> Result<X509Store, ErrorStack> {
+    static NATIVE: OnceLock<Result<Anchors, ErrorStack>> = OnceLock::new();
+    static WEBPKI: OnceLock<Result<Anchors, ErrorStack>> = OnceLock::new();
+    let anchors = match roots {
+        Roots::Native => Some(NATIVE.get_or_init(|| anchors(native()))),
+        Roots::Webpki => Some(WEBPKI.get_or_init(|| anchors(webpki()))),
+        Roots::None => None,
+    };
+    match anchors {
+        Some(Err(error)) => Err(error.clone()),
+        Some(Ok(anchors)) if extra.is_empty() => Ok(anchors.store.clone()),
+        Some(Ok(anchors)) => build(anchors.certificates.iter().chain(extra)),
+        None => build(extra),
+    }
+}
+
+fn anchors(certificates: Vec<X509>) -> Result<Anchors, ErrorStack> {
+    let store = build(&certificates)?;
+    Ok(Anchors { certificates, store })
+}
+
+fn build<'a>(certificates: impl IntoIterator<Item = &'a X509>) -> Result<X509Store, ErrorStack> {
+    let mut store = X509StoreBuilder::new()?;
+    for certificate in certificates {
+        store.add_cert(certificate)?;
+    }
+    Ok(store.build())
+}
+
+/// The system's roots; Mozilla's, when the system has none that can be read.
+fn native() -> Vec<X509> {
+    let loaded = rustls_native_certs::load_native_certs();
+    let roots = parse(loaded.certs.iter().map(|der| der.as_ref()));
+    if roots.is_empty() {
+        tracing::debug!(
+            errors = loaded.errors.len(),
+            "no usable system trust store; using the built-in Mozilla roots"
+        );
+        return webpki();
+    }
+    roots
+}
+
+fn webpki() -> Vec<X509> {
+    parse(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().map(|der| der.as_ref()))
+}
+
+/// System stores hold the odd certificate that nothing can parse; it must not disable the others.
+fn parse<'a>(ders: impl Iterator<Item = &'a [u8]>) -> Vec<X509> {
+    ders.filter_map(|der| X509::from_der(der).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_root_parses() {
+        assert_eq!(webpki().len(), webpki_root_certs::TLS_SERVER_ROOT_CERTS.len());
+    }
+
+    #[test]
+    fn extra_anchors_are_added_to_the_shared_ones() {
+        let base = store(Roots::Webpki, &[]).unwrap().objects_len();
+        let extra = X509::from_der(&webpki_root_certs::TLS_SERVER_ROOT_CERTS[0]).unwrap();
+        assert_eq!(store(Roots::None, std::slice::from_ref(&extra)).unwrap().objects_len(), 1);
+        // A certificate that is there already is not there twice.
+        assert_eq!(store(Roots::Webpki, &[extra]).unwrap().objects_len(), base);
+    }
+}

@@ -1,0 +1,195 @@
+//! `mimus-origin`: the embedded origin in a process of its own.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use mimus_testkit::{Origin, PORTS, Port, Route, bad_routes, routes};
+use serde_json::{Map, Value, json};
+
+/// An HTTP/1.1 origin for tests: behaves well on its plain routes, badly on request.
+///
+/// Prints one line of JSON with its addresses once it is ready, and runs until it is told to
+/// stop (SIGINT, SIGTERM, or the end of its input with --stdin). Listens on loopback only.
+#[derive(Debug, Parser)]
+#[command(name = "mimus-origin", version)]
+struct Args {
+    /// Where HTTP listens; a loopback address, port 0 for any
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    http: SocketAddr,
+    /// Where HTTPS listens; a loopback address, port 0 for any
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    https: SocketAddr,
+    /// The path of the Unix socket [default: one in a new directory]
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// Write the certificate authority's certificate there, PEM
+    #[arg(long, value_name = "FILE")]
+    ca_out: Option<PathBuf>,
+    /// Write a client certificate and its key there, PEM, for the port tls-client-cert
+    #[arg(long, value_name = "FILE")]
+    client_out: Option<PathBuf>,
+    /// Open this port too (see --list); may be repeated, or be `all`
+    #[arg(long = "port", value_name = "NAME")]
+    ports: Vec<String>,
+    /// The credentials that proxy-auth and socks-auth want
+    #[arg(long, value_name = "USER:PASSWORD", default_value = "user:secret")]
+    proxy_auth: String,
+    /// Stop when standard input ends, so that the origin ends with the process that started it
+    #[arg(long)]
+    stdin: bool,
+    /// Print every port and every route with what it does, and exit
+    #[arg(long)]
+    list: bool,
+    /// With --list: as JSON
+    #[arg(long, requires = "list")]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = if args.list {
+        list(args.json)
+    } else {
+        run(&args)
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With standard error closed there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "mimus-origin: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> io::Result<()> {
+    let mut wanted = Vec::new();
+    for name in &args.ports {
+        match Port::from_name(name) {
+            Some(port) => wanted.push(port),
+            None if name == "all" => wanted.extend(PORTS.iter().map(|row| row.port)),
+            None => {
+                return Err(invalid(format!(
+                    "no port is called {name}; --list has them"
+                )));
+            }
+        }
+    }
+    let (user, password) = args
+        .proxy_auth
+        .split_once(':')
+        .ok_or_else(|| invalid("--proxy-auth wants USER:PASSWORD".to_owned()))?;
+    let mut builder = Origin::builder()
+        .http(args.http)
+        .https(args.https)
+        .proxy_auth(user, password);
+    if let Some(path) = &args.unix {
+        builder = builder.unix(path);
+    }
+    let origin = builder.start()?;
+    write_out(args.ca_out.as_deref(), || origin.ca_pem())?;
+    let client = origin.client_identity();
+    write_out(args.client_out.as_deref(), || {
+        format!("{}{}", client.cert_pem, client.key_pem)
+    })?;
+    let ready = ready(&origin, &wanted)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{ready}")?;
+    out.flush()?;
+    wait(args.stdin)
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+fn write_out(path: Option<&Path>, text: impl Fn() -> String) -> io::Result<()> {
+    path.map_or(Ok(()), |path| std::fs::write(path, text()))
+}
+
+/// The ready line: `http`, `https`, `unix`, and the URLs of the ports asked for.
+fn ready(origin: &Origin, wanted: &[Port]) -> io::Result<Value> {
+    let mut ports = Map::new();
+    for &port in wanted.iter().filter(|&&port| port != Port::Unix) {
+        ports.insert(
+            port.name().to_owned(),
+            json!(origin.addr(port)?.to_string()),
+        );
+    }
+    Ok(json!({
+        "http": origin.http_url(""),
+        "https": origin.https_url(""),
+        "unix": origin.unix_path(),
+        "ports": ports,
+        "pid": std::process::id(),
+    }))
+}
+
+/// Blocks until the process is told to stop.
+fn wait(stdin: bool) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    let held = if stdin {
+        std::thread::spawn(move || {
+            let mut rest = [0; 4096];
+            while matches!(io::stdin().read(&mut rest), Ok(1..)) {}
+            drop(ended);
+        });
+        None
+    } else {
+        Some(ended)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = end => {}
+        }
+        drop(held);
+        Ok(())
+    })
+}
+
+fn list(as_json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        let of = |route: &Route| json!({ "path": route.pattern, "methods": route.methods, "what": route.what });
+        let ports: Vec<Value> = PORTS
+            .iter()
+            .map(|row| json!({ "name": row.name, "what": row.what }))
+            .collect();
+        let whole = json!({
+            "ports": ports,
+            "routes": routes().map(of).collect::<Vec<_>>(),
+            "bad": bad_routes().map(of).collect::<Vec<_>>(),
+        });
+        return writeln!(out, "{whole:#}");
+    }
+    writeln!(out, "Ports:")?;
+    for row in PORTS {
+        writeln!(out, "  {:<20} {}", row.name, row.what)?;
+    }
+    for (title, all) in [
+        ("Routes", routes().collect::<Vec<_>>()),
+        ("Misbehaviour", bad_routes().collect()),
+    ] {
+        writeln!(out, "\n{title}:")?;
+        for route in all {
+            let methods = if route.methods.is_empty() {
+                "any".to_owned()
+            } else {
+                route.methods.join(",")
+            };
+            writeln!(out, "  {:<40} {methods:<14} {}", route.pattern, route.what)?;
+        }
+    }
+    Ok(())
+}
