@@ -2,6 +2,8 @@
 
 use std::{fmt, io, process::ExitCode};
 
+use mimus::{Kind, Phase};
+
 /// Declares the codes once: the enum, its numbers, and the table that the help and the man page show.
 macro_rules! exit_codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:literal,)+) => {
@@ -109,6 +111,45 @@ impl Failure {
             quiet: cause.kind() == io::ErrorKind::BrokenPipe,
         }
     }
+}
+
+impl Failure {
+    /// A failure of the library's. `proxied` says that the flags name a proxy, and so that a name
+    /// without address is the proxy's.
+    pub(crate) fn of(error: &mimus::Error, proxied: bool) -> Self {
+        let reset = causes(error)
+            .filter_map(|cause| cause.downcast_ref::<io::Error>())
+            .any(|cause| cause.kind() != io::ErrorKind::UnexpectedEof);
+        let exit = match (error.kind(), error.phase()) {
+            (Kind::Request | Kind::Hook, _) => Exit::Usage,
+            (Kind::Timeout, _) => Exit::Timeout,
+            (Kind::Resolve, _) if proxied => Exit::ResolveProxy,
+            (Kind::Resolve, _) => Exit::Resolve,
+            (Kind::Connect, _) => Exit::Connect,
+            (Kind::Certificate, _) => Exit::Certificate,
+            (Kind::Tls, _) => Exit::Tls,
+            (Kind::Proxy, _) => Exit::Proxy,
+            (Kind::Closed, Some(Phase::Body)) if !reset => Exit::Partial,
+            (Kind::Closed, Some(Phase::Head)) if !reset => Exit::Empty,
+            (Kind::Closed | Kind::Io, Some(Phase::Send)) => Exit::Send,
+            (Kind::Closed | Kind::Io, _) => Exit::Receive,
+            (Kind::Protocol, Some(Phase::Head)) => Exit::Protocol,
+            (Kind::Protocol, _) => Exit::Receive,
+            (Kind::Limit, Some(Phase::Body)) => Exit::TooLarge,
+            (Kind::Limit, _) => Exit::Receive,
+            (Kind::Decode, _) => Exit::Encoding,
+            (Kind::Redirect, _) => Exit::Redirects,
+            (Kind::Upload, _) => Exit::Read,
+            (Kind::Status(_), _) => Exit::Status,
+            _ => Exit::Receive,
+        };
+        Failure::new(exit, format!("{error:#}"))
+    }
+}
+
+/// The causes of an error, nearest first.
+fn causes(error: &mimus::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(std::error::Error::source(error), |cause| cause.source())
 }
 
 impl fmt::Display for Failure {

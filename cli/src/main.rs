@@ -1,6 +1,20 @@
 //! HTTP from the shell.
 
+mod address;
+mod client;
+mod docs;
 mod exit;
+mod fields;
 mod flags;
+mod interrupt;
+mod observe;
+mod output;
+mod payload;
+mod request;
+mod run;
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run::run()
+}
