@@ -103,11 +103,16 @@ pub trait Socket: fmt::Debug + Send + Sync + 'static {
 
     /// Writes some of `bufs`, gathered into one system call (or TLS record) where possible. Never
     /// blocks the thread. `Ok(n)` counts bytes of `bufs` taken.
+<<<<<<< HEAD
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bufs: &[std::io::IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>>;
+=======
+    fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>])
+    -> Poll<io::Result<usize>>;
+>>>>>>> proto
 
     /// Moves whatever a layer (TLS) took but has not yet handed to the layer below.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>>;
