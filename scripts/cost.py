@@ -22,7 +22,7 @@ RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", "target"), "release")
 
 
 def build() -> None:
-    for what in (["-p", "mimus", "--examples"], ["-p", "mimus-testkit", "--bin", "mimus-origin"]):
+    for what in (["-p", "mimus", "--example", "allocations", "--example", "sequential"], ["-p", "mimus-testkit", "--bin", "mimus-origin"]):
         subprocess.run(["cargo", "build", "--release", "--locked", "-q", *what], check=True)
 
 
