@@ -12,7 +12,7 @@ export PATH := $(TOOLS)/bin:$(PATH)
 
 # Commands that the habits below run; each can be replaced on the command line.
 DEMO  ?= $(CARGO) run --release --locked -q -p mimus --example demo
-COST  ?= $(CARGO) run --release --locked -q -p mimus --example cost
+COST  ?= python3 scripts/cost.py
 # The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
 MIMUS ?= target/debug/mimus
 # Areas of conformance to run, e.g. ONLY=h1; all when empty. QUICK=1 leaves the slow checks out.
@@ -66,7 +66,7 @@ doc: deps ## API documentation, warnings refused
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps --locked
 
 .PHONY: cost
-cost: deps ## system calls and allocations of one small exchange (needs strace)
+cost: deps ## system calls and allocations of one small exchange; fails over the budget
 	@scripts/deps.sh strace
 	@$(COST)
 

@@ -58,19 +58,32 @@ can_install() {
     [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }
 }
 
-# Debian starts a server when it installs it. The policy hook forbids that, for this installation only.
+# Debian starts a server when it installs it, and at every boot from then on. The policy hook forbids
+# the first, for this installation only; `disable` the second, and only for what was just installed.
+readonly HOOK=/usr/sbin/policy-rc.d
 apt_install() {
-    local hook=/usr/sbin/policy-rc.d made=no status=0
-    if [ ! -e "$hook" ]; then
-        printf '#!/bin/sh\nexit 101\n' | as_root tee "$hook" >/dev/null
-        as_root chmod 755 "$hook"
-        made=yes
+    local status=0 package
+    if [ ! -e "$HOOK" ]; then
+        trap 'as_root rm -f "$HOOK"' EXIT
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$HOOK" >/dev/null
+        as_root chmod 755 "$HOOK"
     fi
     export DEBIAN_FRONTEND=noninteractive
     { as_root apt-get update -qq && as_root apt-get install -y -qq --no-install-recommends "$@"; } \
         >&2 </dev/null || status=$?
-    [ "$made" = no ] || as_root rm -f "$hook"
+    for package in "$@"; do
+        case "$package" in
+            nginx-light) disable nginx ;;
+            dante-server) disable danted ;;
+            squid | tinyproxy | microsocks) disable "$package" ;;
+        esac
+    done
     return "$status"
+}
+
+disable() {
+    have systemctl || return 0
+    as_root systemctl disable --quiet "$1" >&2 || say "could not disable the service $1"
 }
 
 # Required packages end the run when they cannot be had; servers of conformance are only skipped.

@@ -23,36 +23,46 @@ fn after_head(origin: &Origin, path: &str) -> (String, Vec<u8>, std::io::Result<
     )
 }
 
+/// Asks for a row, reads some of what comes, and leaves.
+fn meet(origin: &Origin, path: &str) {
+    let mut stream = connect(origin, Port::Http);
+    stream
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    stream.write_all(get_close(path).as_bytes()).unwrap();
+    let mut got = 0;
+    let mut piece = vec![0; 64 * 1024];
+    while got < 2 << 20 {
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => break,
+            Ok(len) => got += len,
+        }
+    }
+    drop(stream);
+    assert_eq!(fetch(origin, "/get").status, 200, "after {path}");
+}
+
 #[test]
 fn every_row_does_something_and_leaves_the_origin_well() {
     let origin = origin();
-    for route in bad_routes() {
-        let mut stream = connect(&origin, Port::Http);
-        stream
-            .set_read_timeout(Some(Duration::from_millis(100)))
-            .unwrap();
-        stream
-            .write_all(get_close(route.pattern).as_bytes())
-            .unwrap();
-        let mut got = 0;
-        let mut piece = vec![0; 64 * 1024];
-        while got < 2 << 20 {
-            match stream.read(&mut piece) {
-                Ok(0) | Err(_) => break,
-                Ok(len) => got += len,
-            }
+    let paths: Vec<&str> = bad_routes().map(|route| route.pattern).collect();
+    assert!(paths.len() > 100, "{}", paths.len());
+    std::thread::scope(|scope| {
+        for share in paths.chunks(paths.len().div_ceil(8)) {
+            let origin = &origin;
+            scope.spawn(move || share.iter().for_each(|path| meet(origin, path)));
         }
-        drop(stream);
-        assert_eq!(
-            fetch(&origin, "/get").status,
-            200,
-            "after {}",
-            route.pattern
-        );
-    }
+    });
     // `upload-stall` does not look whether its client is still there: that is what it is for.
-    eventually("all are gone", || origin.open_connections() <= 1);
-    assert!(bad_routes().count() > 100);
+    eventually("all but one are gone", || origin.open_connections() <= 1);
+    for path in paths {
+        let asked = origin
+            .requests()
+            .iter()
+            .filter(|seen| seen.target == path)
+            .count();
+        assert_eq!(asked, 1, "{path}");
+    }
 }
 
 #[test]
@@ -84,7 +94,7 @@ fn resets_are_resets_after_exactly_what_was_sent() {
     let origin = origin();
     for (path, sent) in [
         ("/bad/reset-before-head", 0),
-        ("/bad/reset-in-head", 43),
+        ("/bad/reset-in-head", 41),
         ("/bad/reset-after-head", 40),
         ("/bad/reset-mid-body", 90),
         ("/bad/reset-in-chunk", 55),
@@ -106,7 +116,7 @@ fn stalls_say_so_much_and_no_more_and_see_the_client_leave() {
     let origin = origin();
     for (path, sent) in [
         ("/bad/stall-before-head", 0),
-        ("/bad/stall-in-head", 43),
+        ("/bad/stall-in-head", 42),
         ("/bad/stall-after-head", 40),
         ("/bad/stall-mid-body", 90),
         ("/bad/stall-in-chunk", 55),
@@ -476,7 +486,12 @@ fn ports_misbehave_before_http_begins() {
     let stuck = (0..64).find_map(|_| deaf.write_all(&piece).err());
     assert_eq!(stuck.expect("buffers end").kind(), ErrorKind::WouldBlock);
     drop(deaf);
+    // Its FIN waits behind what was not read; the next client's does not.
+    let mut brief = connect(&origin, Port::NeverRead);
+    brief.write_all(b"GET").unwrap();
+    eventually("both are accepted", || origin.open_connections() == 2);
+    drop(brief);
     eventually("the client's leaving is seen", || {
-        origin.open_connections() == 0
+        origin.open_connections() == 1
     });
 }

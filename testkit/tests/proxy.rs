@@ -1,4 +1,5 @@
 //! The proxies, spoken to byte by byte.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 

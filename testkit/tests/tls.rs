@@ -1,4 +1,5 @@
 //! TLS ports, met with a client of rustls.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 

@@ -151,6 +151,20 @@ fn what_could_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
+fn a_transfer_encoding_in_http_1_0_is_refused() {
+    let faulty = Some(PeerMisbehaved::TransferEncodingInHttp10);
+    let coded = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    assert_eq!(
+        refused(&response(&format!("HTTP/1.0 200 OK\r\n{coded}"))),
+        faulty
+    );
+    assert_eq!(
+        refused(&request(&format!("POST / HTTP/1.0\r\n{coded}"))),
+        faulty
+    );
+}
+
+#[test]
 fn status_lines_are_read_strictly() {
     for (line, status, reason) in [
         ("HTTP/1.1 200 OK", 200, "OK"),

@@ -6,6 +6,8 @@ use bytes::Bytes;
 
 use super::coding::Coding;
 
+type Encode = fn(&[u8]) -> io::Result<Bytes>;
+
 /// Encodes `body` with `coding`, at the level its own tool has by default (Brotli: 5, for its
 /// default of 11 is meant for files compressed once and served for years). Few servers take encoded
 /// requests: RFC 9110 section 12.5.3 has them say so with `Accept-Encoding`.
@@ -13,37 +15,52 @@ use super::coding::Coding;
 /// # Errors
 /// `Unsupported` when the coding is not compiled in; `OutOfMemory` and the like from its library.
 pub fn encode(coding: Coding, body: &[u8]) -> io::Result<Bytes> {
+    encoder(coding).ok_or(io::ErrorKind::Unsupported)?(body)
+}
+
+fn encoder(coding: Coding) -> Option<Encode> {
     match coding {
         #[cfg(feature = "gzip")]
-        Coding::Gzip => {
-            let to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-            write_all(to, body)?.finish().map(Into::into)
-        }
-        // The name means zlib, not bare deflate (RFC 9110 section 8.4.1.2).
+        Coding::Gzip => Some(gzip),
         #[cfg(feature = "deflate")]
-        Coding::Deflate => {
-            let to = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-            write_all(to, body)?.finish().map(Into::into)
-        }
+        Coding::Deflate => Some(deflate),
         #[cfg(feature = "brotli")]
-        Coding::Brotli => {
-            const BUFFER: usize = 4096;
-            const QUALITY: u32 = 5;
-            const WINDOW_LOG: u32 = 22;
-            let to = brotli::CompressorWriter::new(Vec::new(), BUFFER, QUALITY, WINDOW_LOG);
-            Ok(write_all(to, body)?.into_inner().into())
-        }
+        Coding::Brotli => Some(brotli),
         #[cfg(feature = "zstd")]
-        Coding::Zstd => zstd::bulk::compress(body, zstd::DEFAULT_COMPRESSION_LEVEL).map(Into::into),
+        Coding::Zstd => Some(zstd),
         #[allow(unreachable_patterns, reason = "reached when a feature is off")]
-        _ => Err(io::ErrorKind::Unsupported.into()),
+        _ => None,
     }
 }
 
-#[cfg(any(feature = "gzip", feature = "deflate", feature = "brotli"))]
-fn write_all<W: io::Write>(mut to: W, body: &[u8]) -> io::Result<W> {
-    to.write_all(body)?;
-    Ok(to)
+#[cfg(feature = "gzip")]
+fn gzip(body: &[u8]) -> io::Result<Bytes> {
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    io::Write::write_all(&mut to, body)?;
+    to.finish().map(Into::into)
+}
+
+/// The name means zlib, not bare deflate (RFC 9110 section 8.4.1.2).
+#[cfg(feature = "deflate")]
+fn deflate(body: &[u8]) -> io::Result<Bytes> {
+    let mut to = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    io::Write::write_all(&mut to, body)?;
+    to.finish().map(Into::into)
+}
+
+#[cfg(feature = "brotli")]
+fn brotli(body: &[u8]) -> io::Result<Bytes> {
+    const BUFFER: usize = 4096;
+    const QUALITY: u32 = 5;
+    const WINDOW_LOG: u32 = 22;
+    let mut to = ::brotli::CompressorWriter::new(Vec::new(), BUFFER, QUALITY, WINDOW_LOG);
+    io::Write::write_all(&mut to, body)?;
+    Ok(to.into_inner().into())
+}
+
+#[cfg(feature = "zstd")]
+fn zstd(body: &[u8]) -> io::Result<Bytes> {
+    ::zstd::bulk::compress(body, ::zstd::DEFAULT_COMPRESSION_LEVEL).map(Into::into)
 }
 
 #[cfg(test)]

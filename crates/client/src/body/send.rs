@@ -204,7 +204,6 @@ impl Body {
     pub fn wrap<B>(body: B) -> Self
     where
         B: http_body::Body + Send + 'static,
-        B::Data: Send,
         B::Error: Into<BoxError>,
     {
         let length = body.size_hint().exact();

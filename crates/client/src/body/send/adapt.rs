@@ -46,7 +46,6 @@ struct IntoFrames<B>(Pin<Box<B>>);
 pub(super) fn erase<B>(body: B) -> Pin<Box<ErasedFrames>>
 where
     B: http_body::Body + Send + 'static,
-    B::Data: Send,
     B::Error: Into<BoxError>,
 {
     Box::pin(IntoFrames(Box::pin(body)))
