@@ -1,6 +1,6 @@
 //! How a client is made.
 
-use std::{marker::PhantomData, path::PathBuf, sync::Arc, time::Duration};
+use std::{marker::PhantomData, num::NonZero, path::PathBuf, sync::Arc, time::Duration};
 
 use mimus_net::{
     Runtime,
@@ -97,15 +97,15 @@ impl<M> ClientBuilder<M> {
         self
     }
 
-    /// The most connections to one origin at a time. No limit by default.
+    /// The most connections to one origin at a time. No limit by default, nor with 0.
     pub fn max_connections_per_host(mut self, n: impl Into<Option<usize>>) -> Self {
-        self.pool.per_key = n.into();
+        self.pool.per_key = n.into().and_then(NonZero::new);
         self
     }
 
-    /// The most connections in all at a time. No limit by default.
+    /// The most connections in all at a time. No limit by default, nor with 0.
     pub fn max_connections(mut self, n: impl Into<Option<usize>>) -> Self {
-        self.pool.total = n.into();
+        self.pool.total = n.into().and_then(NonZero::new);
         self
     }
 

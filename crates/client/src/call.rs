@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use http::Method;
 use mimus_net::{
     Phase,
     dial::{DialTimeouts, Dialer},
@@ -15,9 +16,9 @@ use mimus_proto::{Event, Fields, ResponseHead};
 
 use crate::{
     Body, Error, Incoming, Kind, Result,
-    body::Decoder,
     client::Inner,
     conn::{Conn, Deadlines, Exchange, Failure, RequestLine},
+    incoming::Reading,
     observe::{Observation, Outgoing, tell},
     policy::retry::Sent,
     pool::{Acquired, DialPermit, Lease},
@@ -130,13 +131,14 @@ impl<'a> Call<'a> {
         let mut fields = wire::fields(self.client, &self.request, additions)?;
         self.ask_hooks(&mut fields)?;
         let lease = self.connect(&route).await?;
+        let forwards = forwarding.is_some();
+        let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
         let line = RequestLine {
             method: &self.request.method,
-            target: wire::target(&self.request, forwarding.is_some()),
+            target: wire::target(&self.request.target, forwards),
             fields: &fields,
         };
         self.tell_sending(&lease, &line);
-        let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
         let timeouts = &self.request.settings.timeouts;
         let deadlines =
             Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle };
@@ -269,23 +271,20 @@ impl<'a> Call<'a> {
     }
 
     /// Makes the answer of the exchange that is one.
-    fn answer(mut self, mut exchange: Exchange, head: ResponseHead) -> Result<Answer> {
+    fn answer(self, mut exchange: Exchange, head: ResponseHead) -> Result<Answer> {
         let settings = &self.request.settings;
         let connection = exchange.conn().info.clone();
         let reused = exchange.reused();
         if !head.status.is_success() && !head.status.is_informational() {
             exchange.stop_sending();
         }
-        let coded = settings.decode.filter(|_| self.request.method != http::Method::HEAD);
-        let decoder = match coded {
-            Some(limits) => Decoder::for_response(&head.fields, &limits),
-            None => Ok(None),
+        let reading = Reading {
+            fields: &head.fields,
+            decode: settings.decode.clone().filter(|_| self.request.method != Method::HEAD),
+            limit: settings.body_limit,
         };
         let runtime = self.client.dialer.runtime.clone();
-        let body = decoder.map_err(crate::incoming::undecodable).and_then(|decoder| {
-            Incoming::new(exchange, decoder, settings.body_limit, runtime, self.head_at)
-        });
-        let body = match body {
+        let body = match Incoming::new(exchange, reading, runtime, self.head_at) {
             Ok(body) => body,
             Err(error) => return Err(self.fail(error.after_sending(true))),
         };

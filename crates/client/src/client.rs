@@ -56,7 +56,7 @@ pub(crate) struct Inner {
     pub(crate) default_fields: Fields,
     pub(crate) base_url: Option<Url>,
     pub(crate) dialer: Dialer,
-    pub(crate) pool: SharedPool<Route, Conn>,
+    pub(crate) pool: SharedPool<Route, Box<Conn>>,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,
     pub(crate) netrc: Option<Netrc>,
 }

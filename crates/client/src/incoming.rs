@@ -15,7 +15,7 @@ use mimus_proto::{Event, Fields};
 
 use crate::{
     Error, Kind, Result,
-    body::{DecodeError, Decoder},
+    body::{DecodeError, DecodeErrorKind, DecodeLimits, Decoder},
     conn::Exchange,
 };
 
@@ -34,8 +34,30 @@ pub struct Incoming {
     allowance: Option<u64>,
     length: Option<u64>,
     trailers: Option<Fields>,
+    /// What came beyond the head of an upgrade. There is no body then.
+    upgraded: Option<Bytes>,
     ended: Option<Instant>,
     runtime: Arc<dyn Runtime>,
+}
+
+/// How a body is to be read.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    /// The fields of its head.
+    pub(crate) fields: &'a Fields,
+    /// Whether, and within which limits, it is decoded.
+    pub(crate) decode: Option<DecodeLimits>,
+    /// The most bytes a reader may be given.
+    pub(crate) limit: Option<u64>,
+}
+
+impl Reading<'_> {
+    fn decoder(&self) -> Result<Option<Decoder>> {
+        let Some(limits) = &self.decode else { return Ok(None) };
+        let values = self.fields.get_all("content-encoding");
+        let tokens = values.filter_map(|value| std::str::from_utf8(value).ok());
+        Decoder::for_codings(tokens, limits).map_err(undecodable)
+    }
 }
 
 impl fmt::Debug for Incoming {
@@ -48,23 +70,30 @@ impl fmt::Debug for Incoming {
 }
 
 impl Incoming {
-    /// The body that follows on `exchange`, after what has come of it already.
+    /// The body that follows `head` on `exchange`, after what has come of it already at `now`.
     pub(crate) fn new(
         exchange: Exchange,
+        reading: Reading<'_>,
         runtime: Arc<dyn Runtime>,
         now: Instant,
     ) -> Result<Self> {
+        let decoder = reading.decoder()?;
+        let length = exchange.conn().machine.remaining_body();
         let mut incoming = Incoming {
             first: None,
             rest: None,
-            decoder: None,
-            allowance: None,
-            length: exchange.conn().machine.remaining_body(),
+            allowance: reading.limit,
+            length: length.filter(|_| decoder.is_none()),
+            decoder: decoder.map(Box::new),
             trailers: None,
+            upgraded: None,
             ended: None,
             runtime,
         };
-        incoming.take_what_is_here(exchange, now)?;
+        match (incoming.length, reading.limit) {
+            (Some(length), Some(limit)) if length > limit => return Err(too_long()),
+            _ => incoming.take_what_is_here(exchange, now)?,
+        }
         Ok(incoming)
     }
 
@@ -82,6 +111,10 @@ impl Incoming {
                     return Ok(());
                 }
                 Some(Event::Data(data)) => self.first = Some(join(self.first.take(), data)),
+                Some(Event::Upgraded(ahead)) => {
+                    self.upgraded = Some(ahead);
+                    break;
+                }
                 _ => break,
             }
             // Chunks that came together are joined only while that is cheap.
@@ -91,19 +124,6 @@ impl Incoming {
         }
         self.rest = Some(Box::new(exchange));
         Ok(())
-    }
-
-    pub(crate) fn set_decoder(&mut self, decoder: Decoder) {
-        self.decoder = Some(Box::new(decoder));
-        self.length = None;
-    }
-
-    pub(crate) fn set_limit(&mut self, limit: Option<u64>) -> Result<()> {
-        self.allowance = limit;
-        match (self.length, limit) {
-            (Some(length), Some(limit)) if length > limit => Err(too_long()),
-            _ => Ok(()),
-        }
     }
 
     /// The length of what is still to come, if it is known: it is not for a chunked or a decoded
@@ -122,9 +142,10 @@ impl Incoming {
         self.trailers.as_ref()
     }
 
-    /// The exchange, when the connection was upgraded.
-    pub(crate) fn into_exchange(mut self) -> Option<Exchange> {
-        self.rest.take().map(|exchange| *exchange)
+    /// The exchange, and what came beyond its head, when the connection was upgraded.
+    pub(crate) fn into_upgraded(mut self) -> Option<(Exchange, Bytes)> {
+        let ahead = self.upgraded.take()?;
+        Some((*self.rest.take()?, ahead))
     }
 
     /// The next piece, or `None` at the end.
@@ -173,8 +194,9 @@ impl Incoming {
             }
             match ready!(self.poll_raw(cx))? {
                 Some(data) => {
-                    if let Some(decoder) = &mut self.decoder {
-                        decoder.push(data);
+                    // It has room: `poll` said that it had nothing more to give.
+                    if let Some(Err(_)) = self.decoder.as_mut().map(|d| d.push(data)) {
+                        return Poll::Ready(Err(Error::new(Kind::Decode, "the decoder is stuck")));
                     }
                 }
                 None => {
@@ -191,7 +213,7 @@ impl Incoming {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Ok(Some(first)));
         }
-        while let Some(exchange) = &mut self.rest {
+        while let (Some(exchange), None) = (&mut self.rest, &self.upgraded) {
             let event = ready!(exchange.poll_event(cx, &*self.runtime));
             match event.map_err(|e| e.into_error(Phase::Body).after_sending(true))? {
                 Event::Data(data) => return Poll::Ready(Ok(Some(data))),
@@ -233,13 +255,17 @@ fn too_long() -> Error {
 }
 
 fn undecodable(error: DecodeError) -> Error {
-    let kind = if error.is_limit() { Kind::Limit } else { Kind::Decode };
+    use DecodeErrorKind as K;
+    let kind = match error.kind() {
+        K::TooLarge | K::RatioExceeded | K::TooManyCodings => Kind::Limit,
+        _ => Kind::Decode,
+    };
     Error::new(kind, "the body cannot be decoded").in_phase(Phase::Body).caused_by(error)
 }
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if let Some(exchange) = self.rest.take() {
+        if let (Some(exchange), None) = (self.rest.take(), &self.upgraded) {
             exchange.abandon();
         }
     }
@@ -264,7 +290,10 @@ impl http_body::Body for Incoming {
         let data = ready!(self.poll_data(cx));
         let frame = match data {
             Some(data) => Some(data.map(http_body::Frame::data)),
-            None => self.trailers.take().map(|f| Ok(http_body::Frame::trailers(f.to_header_map()))),
+            None => {
+                let trailers = self.trailers.take().and_then(|fields| fields.to_header_map().ok());
+                trailers.map(|map| Ok(http_body::Frame::trailers(map)))
+            }
         };
         Poll::Ready(frame)
     }

@@ -49,22 +49,27 @@ mod upgrade;
 mod verdict;
 mod wire;
 
-pub use body::{Body, DecodeLimits, Progress, multipart};
+pub use body::{
+    Body, BodyFrames, Coding, DecodeError, DecodeErrorKind, DecodeLimits, FormError, LengthMismatch,
+    LineSplitter, LineTooLong, Meter, Observed, Observer, Progress, TextDecoder, charset_of, encode,
+    multipart,
+};
 pub use builder::ClientBuilder;
 pub use client::{Async, Blocking, Client};
 pub use error::{BoxError, Error, Kind, Result};
 pub use incoming::Incoming;
 pub use mimus_net::{
-    Phase,
-    dial::SocketOptions,
-    proxy::{Proxies, Proxy},
+    DialError, DialErrorKind, Phase,
+    dial::{self, Resolve, SocketOptions},
+    proxy::{Proxies, Proxy, ProxyError, ProxyKind},
     rt,
-    tls::{TlsConfig, TlsInfo},
+    tls::{self, TlsConfig, TlsInfo},
 };
-pub use mimus_proto::{Fields, h1::Limits as Http1Limits};
+pub use mimus_proto::{Fields, InvalidField, ResponseHead, h1::Limits as Http1Limits};
 pub use observe::{ConnectionInfo, Hook, Observation, Outgoing, Timings};
 pub use options::Timeouts;
 pub use policy::{auth, cookie, redirect, retry};
+pub use pool::{Limits as PoolLimits, Stats as PoolStats};
 pub use request::{Request, RequestBuilder};
 pub use response::{Hop, Response};
 pub use target::IntoUrl;

@@ -176,9 +176,9 @@ impl<M> Response<M> {
     /// When the server did not agree to an upgrade.
     pub fn upgrade(self) -> Result<Upgraded> {
         let url = self.answer.url;
-        match self.answer.body.into_exchange().map(Upgraded::new) {
-            Some(Ok(upgraded)) => Ok(upgraded),
-            _ => Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(&url)),
+        match self.answer.body.into_upgraded() {
+            Some((exchange, ahead)) => Ok(Upgraded::new(exchange, ahead)),
+            None => Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(&url)),
         }
     }
 

@@ -6,9 +6,8 @@ use std::{
 };
 
 use mimus_net::{
-    Proxy,
     dial::{Plan, TlsPlan},
-    proxy::ProxyKind,
+    proxy::{Proxy, ProxyKind},
 };
 
 use crate::{Result, options::Transport, request::Request, target::Target};

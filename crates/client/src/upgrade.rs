@@ -8,9 +8,8 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use mimus_net::{Socket, Wait};
-use mimus_proto::Event;
 
 use crate::{ConnectionInfo, conn::Exchange};
 
@@ -30,16 +29,11 @@ pub struct Upgraded {
 const READ: usize = 16 * 1024;
 
 impl Upgraded {
-    /// Fails when the exchange did not end in an upgrade.
-    pub(crate) fn new(mut exchange: Exchange) -> Option<Self> {
-        let ahead = match exchange.buffered_event() {
-            Ok(Some(Event::Upgraded(ahead))) => BytesMut::from(ahead),
-            _ => return None,
-        };
+    pub(crate) fn new(exchange: Exchange, ahead: Bytes) -> Self {
         let conn = exchange.into_conn();
         let mut socket = conn.socket;
         socket.set_deadline(None);
-        Some(Upgraded { socket, ahead, info: conn.info })
+        Upgraded { socket, ahead: BytesMut::from(ahead), info: conn.info }
     }
 
     /// The connection's particulars.

@@ -4,7 +4,12 @@ use http::HeaderValue;
 use mimus_net::proxy::Proxy;
 use mimus_proto::Fields;
 
-use crate::{Result, client::Inner, request::Request, request::set};
+use crate::{
+    Result,
+    client::Inner,
+    request::{Request, invalid, set},
+    target::Target,
+};
 
 /// What a call adds to the user's own fields for one exchange.
 #[derive(Debug, Default)]
@@ -31,7 +36,7 @@ pub(crate) fn fields(
     let mut fields = Fields::with_capacity(expected, expected * FIELD_SIZE);
     let mut unless_given = |name: &str, value: &[u8]| match user.contains(name) {
         true => Ok(()),
-        false => fields.append(name, value).map_err(|e| crate::request::invalid(name, e)),
+        false => fields.append(name, value).map_err(|e| invalid(name, e)),
     };
     unless_given("Host", request.target.authority().as_bytes())?;
     for (name, value) in client.default_fields.iter() {
@@ -50,7 +55,7 @@ pub(crate) fn fields(
     if additions.expect_continue {
         unless_given("Expect", b"100-continue")?;
     }
-    fields.extend(user).map_err(|e| crate::request::invalid("fields", e))?;
+    fields.extend(user).map_err(|e| invalid("fields", e))?;
     if let Some(store) = &client.cookies
         && let Some(kept) = store.cookies(&request.target.url)
     {
@@ -66,9 +71,9 @@ pub(crate) fn fields(
 /// The request target: absolute-form to a proxy that forwards (RFC 9112 section 3.2.2), else
 /// origin-form; `*` for a server-wide OPTIONS is the user's to ask for by an empty path, which URLs
 /// of http cannot have, so it never arises.
-pub(crate) fn target(request: &Request, forwarding: bool) -> &str {
-    match forwarding {
-        true => &request.target.url[..url::Position::AfterQuery],
-        false => request.target.origin_form(),
+pub(crate) fn target(target: &Target, forwarded: bool) -> &str {
+    match forwarded {
+        true => &target.url[..url::Position::AfterQuery],
+        false => target.origin_form(),
     }
 }

@@ -16,5 +16,5 @@ pub use form::{FormError, append_query, to_form};
 #[cfg(feature = "json")]
 pub use form::{from_json, to_json};
 pub use progress::{Meter, Observed, Observer, Progress};
-pub use send::{Body, BodyFrames, BoxError, LengthMismatch};
+pub use send::{Body, BodyFrames, LengthMismatch};
 pub use text::{LineSplitter, LineTooLong, TextDecoder, charset_of, decode_text};

@@ -19,6 +19,7 @@ use mimus_net::Runtime;
 use sync_wrapper::SyncWrapper;
 
 use super::progress::{Meter, Observer};
+use crate::BoxError;
 
 mod adapt;
 mod source;
@@ -31,9 +32,6 @@ mod tests;
 pub use adapt::BodyFrames;
 use adapt::{ErasedFrames, erase};
 use source::{FileSource, ReaderSource, Reading};
-
-/// An error of a type the caller chose.
-pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The most bytes read from a file or reader at a time, and the largest piece of an observed body.
 const CHUNK: usize = 64 * 1024;

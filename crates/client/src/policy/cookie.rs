@@ -21,7 +21,7 @@ mod tests;
 pub use file::CookieFileError;
 
 /// Where a client keeps cookies. Implement it to keep them elsewhere than in a [`Jar`].
-pub trait CookieStore: Send + Sync {
+pub trait CookieStore: fmt::Debug + Send + Sync {
     /// The value of the `Cookie` field for a request to `url`; `None` for no field.
     fn cookies(&self, url: &Url) -> Option<Vec<u8>>;
 

@@ -45,7 +45,6 @@ mod waiters;
 mod tests;
 
 pub use limits::Limits;
-pub use machine::{Acquire, Effects, Grant, Permit, Pool, Verdict};
-pub use shared::{Acquired, Acquiring, DialPermit, Lease, SharedPool};
 pub use stats::Stats;
-pub use waiters::WaiterId;
+
+pub(crate) use shared::{Acquired, DialPermit, Lease, SharedPool};

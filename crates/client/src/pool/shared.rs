@@ -330,6 +330,11 @@ impl<K, C> Lease<K, C> {
         }
     }
 
+    /// Takes the connection out of the pool's care: it no longer counts towards the limits.
+    pub fn detach(self) -> C {
+        self.conn
+    }
+
     /// The connection was dead before anything was sent on it: closes it, and gives the next idle
     /// one or leave to dial.
     pub fn stale(self, now: Instant) -> Acquired<K, C> {

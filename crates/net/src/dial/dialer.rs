@@ -1,13 +1,10 @@
 //! The way from a [`Plan`] to a [`Dialed`], phase by phase.
 
 use std::{
-    future::{Future, poll_fn},
     io,
     net::{IpAddr, SocketAddr},
     path::Path,
-    pin::pin,
     sync::Arc,
-    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -19,7 +16,7 @@ use super::{
 use crate::{
     DialError, DialErrorKind, Phase, Runtime, Socket,
     proxy::{self, Proxy, ProxyKind},
-    rt::{Endpoint, OptionError},
+    rt::{Endpoint, OptionError, within},
     tls,
 };
 
@@ -54,6 +51,10 @@ impl Dialer {
     /// # Errors
     /// A [`DialError`] that names the phase. Dropping the future closes whatever was open.
     pub async fn dial(&self, plan: &Plan, timeouts: &DialTimeouts) -> Result<Dialed, DialError> {
+        self.runtime.check().map_err(|e| {
+            let detail = "there is no runtime to make the connection on";
+            DialError::new(Phase::Connect, DialErrorKind::Config, detail).caused_by(e)
+        })?;
         Dial {
             dialer: self,
             plan,
@@ -315,25 +316,6 @@ impl std::fmt::Display for Limit {
             None => f.write_str("not done before the call's total timeout"),
         }
     }
-}
-
-/// `future`'s output, or `None` when `at` comes first. The timer is made when it has to wait.
-async fn within<T>(
-    runtime: &dyn Runtime,
-    at: Option<Instant>,
-    future: impl Future<Output = T>,
-) -> Option<T> {
-    let mut future = pin!(future);
-    let mut timer = None;
-    poll_fn(|cx| {
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
-            return Poll::Ready(Some(output));
-        }
-        let Some(at) = at else { return Poll::Pending };
-        let timer = timer.get_or_insert_with(|| runtime.sleep_until(at));
-        timer.as_mut().poll(cx).map(|()| None)
-    })
-    .await
 }
 
 fn unix_and_proxy() -> DialError {

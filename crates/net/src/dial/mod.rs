@@ -215,3 +215,17 @@ pub struct DialTimings {
     /// The TLS handshake with the origin.
     pub tls: Option<Duration>,
 }
+
+/// The index of a network interface, which is what the zone of a link-local IPv6 address names
+/// (RFC 4007 section 11). A number stands for itself.
+///
+/// # Errors
+/// When there is no interface of that name.
+pub fn scope_id(zone: &str) -> std::io::Result<u32> {
+    if let Ok(index) = zone.parse() {
+        return Ok(index);
+    }
+    // Any socket will do to ask the kernel by.
+    let socket = std::net::UdpSocket::bind((std::net::Ipv6Addr::UNSPECIFIED, 0))?;
+    Ok(rustix::net::netdevice::name_to_index(&socket, zone)?)
+}

@@ -20,10 +20,10 @@ mod uninit;
 use std::{
     any::Any,
     fmt,
-    future::Future,
+    future::{Future, poll_fn},
     net::SocketAddr,
     path::PathBuf,
-    pin::Pin,
+    pin::{Pin, pin},
     task::{Context, Poll},
     time::Instant,
 };
@@ -66,6 +66,33 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
 
     /// Runs `work` where blocking the thread delays nobody (a name lookup, a file).
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
+
+    /// Whether calls can be made from here. Asked once before each dial.
+    ///
+    /// # Errors
+    /// The caller is outside of the runtime that it needs to be in.
+    fn check(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `future`'s output, or `None` when `at` comes first. The timer is made when it has to wait.
+pub async fn within<T>(
+    runtime: &dyn Runtime,
+    at: Option<Instant>,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    let mut future = pin!(future);
+    let mut timer = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        let Some(at) = at else { return Poll::Pending };
+        let timer = timer.get_or_insert_with(|| runtime.sleep_until(at));
+        timer.as_mut().poll(cx).map(|()| None)
+    })
+    .await
 }
 
 /// Whether a read may put the calling thread to sleep.
@@ -106,16 +133,11 @@ pub trait Socket: fmt::Debug + Send + Sync + 'static {
 
     /// Writes some of `bufs`, gathered into one system call (or TLS record) where possible. Never
     /// blocks the thread. `Ok(n)` counts bytes of `bufs` taken.
-<<<<<<< HEAD
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bufs: &[std::io::IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>>;
-=======
-    fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>])
-    -> Poll<io::Result<usize>>;
->>>>>>> proto
 
     /// Moves whatever a layer (TLS) took but has not yet handed to the layer below.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>>;

@@ -34,7 +34,8 @@ use crate::dial::SocketOptions;
 /// panics when a socket or a timer is made.
 #[derive(Debug, Clone)]
 pub struct Tokio {
-    handle: Handle,
+    /// `None`: the runtime that the caller is in, whichever that is.
+    handle: Option<Handle>,
 }
 
 impl Tokio {
@@ -43,18 +44,29 @@ impl Tokio {
     /// # Errors
     /// Outside of a tokio runtime.
     pub fn current() -> io::Result<Self> {
-        Handle::try_current()
-            .map(Tokio::on)
-            .map_err(io::Error::other)
+        Handle::try_current().map(Tokio::on).map_err(io::Error::other)
+    }
+
+    /// The runtime in which each call happens to be made. Dialling elsewhere is an error.
+    pub fn ambient() -> Self {
+        Tokio { handle: None }
     }
 
     /// The runtime behind `handle`, wherever the caller runs.
     pub fn on(handle: Handle) -> Self {
-        Tokio { handle }
+        Tokio { handle: Some(handle) }
+    }
+
+    fn handle(&self) -> io::Result<Handle> {
+        match &self.handle {
+            Some(handle) => Ok(handle.clone()),
+            None => Handle::try_current().map_err(io::Error::other),
+        }
     }
 
     fn register(&self, fd: Fd, to: &Endpoint) -> io::Result<Link> {
-        let _entered = self.handle.enter();
+        let handle = self.handle()?;
+        let _entered = handle.enter();
         match to {
             Endpoint::Tcp(_) => TcpStream::from_std(fd.into()).map(Link::Tcp),
             Endpoint::Unix(_) => UnixStream::from_std(fd.into()).map(Link::Unix),
@@ -69,7 +81,7 @@ impl Tokio {
             poll_fn(|cx| link.poll_ready(cx, Interest::WRITABLE)).await?;
         }
         let ends = sys::connected(&link, to)?;
-        let handle = self.handle.clone();
+        let handle = self.handle()?;
         Ok(Box::new(Stream {
             link,
             ends,
@@ -90,11 +102,21 @@ impl Runtime for Tokio {
     }
 
     fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
-        timer(&self.handle, at)
+        match self.handle() {
+            Ok(handle) => timer(&handle, at),
+            // Without a runtime there is nothing to wait for: `check` has said so before.
+            Err(_) => Box::pin(std::future::ready(())),
+        }
     }
 
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
-        self.handle.spawn_blocking(work);
+        if let Ok(handle) = self.handle() {
+            handle.spawn_blocking(work);
+        }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.handle().map(drop)
     }
 }
 
