@@ -39,8 +39,7 @@ pub(crate) fn build(
 ) -> Result<blocking::Client, Failure> {
     let mut builder = blocking::Client::builder()
         .timeouts(timeouts(&flags.policy))
-        .redirect(redirects(&flags.policy))
-        .referer(refers_on(flags))
+        .redirect(redirects(&flags.policy).with_referer(refers_on(flags)))
         .proxies(proxies(&flags.connection)?)
         .proxy_tunnel(flags.connection.proxytunnel)
         .socket_options(socket_options(&flags.connection)?)

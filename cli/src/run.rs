@@ -29,7 +29,7 @@ use crate::{
         millis,
         pretty::Palette,
         progress::Progress,
-        stderr_is_terminal, stdout_is_terminal, tell, to_stdout, without_userinfo, write_all,
+        stderr_is_terminal, stdout_is_terminal, tell, without_userinfo, write_all,
     },
     payload::Payload,
     request::{Observer, Recipe},
@@ -465,7 +465,7 @@ fn judge_resumption(
             }
         }
         StatusCode::RANGE_NOT_SATISFIABLE => {
-            let size = range.and_then(|r| r.strip_prefix("*/")).and_then(|n| n.trim().parse().ok());
+            let size: Option<u64> = range.and_then(|r| r.strip_prefix("*/")).and_then(|n| n.trim().parse().ok());
             match size {
                 // A server that does not say how long it is has said that nothing follows.
                 None => Ok(Resumed::Complete),

@@ -15,7 +15,7 @@ use http::Method;
 
 pub(crate) use self::{
     access::{AuthFlags, PolicyFlags},
-    connection::{ConnectionFlags, TlsFlags},
+    connection::{ConnectionFlags, MaxVersion, TlsFlags},
     output::{ColorWhen, OutputFlags, TerminalFlags},
     request::{DataKind, DataPart, RequestFlags},
 };

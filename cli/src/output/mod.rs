@@ -19,7 +19,7 @@ use std::{
 pub(crate) use self::{
     file::FileSink,
     heads::{Dump, Heads},
-    screen::{Look, Screen},
+    screen::{Look, Paging, Screen},
     verbose::{Verbose, is_secret, millis, without_secret, without_userinfo},
     write_out::{Format, Stream, Summary, Times, variable_names},
 };
