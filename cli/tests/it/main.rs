@@ -1,0 +1,9 @@
+//! The program as a user meets it: run against the embedded origin, judged by its output, its exit
+//! code, and what the origin saw.
+
+mod body;
+mod download;
+mod exit_codes;
+mod rig;
+mod show;
+mod transport;
