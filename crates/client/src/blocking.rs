@@ -4,7 +4,7 @@
 //! other blocking call would.
 //!
 //! ```
-//! # let origin = mimus_testkit::Origin::builder().start();
+//! # let origin = mimus_testkit::Origin::start().unwrap();
 //! # let url = origin.http_url("/get");
 //! let client = mimus::blocking::Client::new();
 //! let response = client.get(url).send()?;

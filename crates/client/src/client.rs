@@ -33,7 +33,7 @@ pub enum Blocking {}
 /// Cheap to clone; clones share everything. Make one and keep it.
 ///
 /// ```
-/// # let origin = mimus_testkit::Origin::builder().start();
+/// # let origin = mimus_testkit::Origin::start().unwrap();
 /// # let url = origin.http_url("/get");
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// let client = mimus::Client::new();

@@ -1,7 +1,7 @@
 //! An HTTP client that costs little more than the socket under it.
 //!
 //! ```
-//! # let origin = mimus_testkit::Origin::builder().start();
+//! # let origin = mimus_testkit::Origin::start().unwrap();
 //! # let url = origin.http_url("/gzip");
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! let client = mimus::Client::new();

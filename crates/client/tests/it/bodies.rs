@@ -108,7 +108,7 @@ async fn an_upload_that_fails_fails_the_call(b: Bench) {
     // A length that is announced is kept to.
     for n in [3, 5] {
         let pieces = stream::iter([Ok::<_, BoxError>(Bytes::from_static(b"four"))]);
-        let body = Body::stream_of_length(pieces, n);
+        let body = Body::sized_stream(pieces, n);
         let error = failure(client.post(b.http("/upload")).body(body).send().await);
         assert!(matches!(error.kind(), Kind::Upload | Kind::Request), "{error:#}");
         assert_eq!(client.pool_stats().open(), 0);
