@@ -147,6 +147,54 @@ fn bytes_written_one_at_a_time_are_the_same_bytes() {
 }
 
 #[test]
+fn a_queue_that_is_never_empty_neither_grows_nor_garbles() {
+    let host = fields([("Host", "h")]);
+    let mut client = Pair::new().client;
+    let total = 3000 * 1000;
+    client
+        .send_head(&Method::POST, "/", &host, BodyLength::Known(total))
+        .unwrap();
+    let (mut wire, mut expected) = (Vec::new(), Vec::new());
+    for round in 0..3000_u32 {
+        let piece: Vec<u8> = (0..1000_u32)
+            .map(|at| (round.wrapping_mul(31) + at) as u8)
+            .collect();
+        expected.extend_from_slice(&piece);
+        client.send_data(Bytes::from(piece)).unwrap();
+        let mut slices = [IoSlice::new(&[]); 4];
+        let filled = client.poll_transmit(&mut slices);
+        let ready = slices[..filled]
+            .iter()
+            .map(|slice| slice.len())
+            .sum::<usize>();
+        let ready: usize = ready.min(1100).min(ready - 1);
+        wire.extend(
+            slices[..filled]
+                .iter()
+                .flat_map(|slice| slice.iter())
+                .take(ready),
+        );
+        client.transmitted(ready);
+        assert!(client.pending_bytes() < 2000);
+    }
+    wire.extend(written(&mut client, 4));
+    assert!(client.send_done());
+    assert!(wire.ends_with(&expected), "the body is what was queued");
+}
+
+#[test]
+fn an_idle_connection_may_give_up_its_buffers() {
+    let mut pair = Pair::new();
+    get(&mut pair, "/");
+    answer(&mut pair, &Fields::new(), "one");
+    pair.client.shrink();
+    assert_eq!(pair.client.recv_buf().capacity(), 0);
+    get(&mut pair, "/");
+    answer(&mut pair, &Fields::new(), "two");
+    assert_eq!(body(&pair.at_client), b"onetwo");
+}
+
+#[test]
 fn a_response_body_is_handed_out_without_a_copy() {
     let mut client = rig::asked(&Method::GET);
     client.recv(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody");
