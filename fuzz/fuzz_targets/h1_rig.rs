@@ -98,7 +98,7 @@ fn act(pair: &mut Pair, uploaded: &mut Vec<u8>, choices: &mut Choices<'_>) {
 
 fuzz!("h1_rig", |data| {
     let mut choices = Choices::new(data);
-    let (mut pair, mut uploaded) = (Pair::new(), Vec::new());
+    let (mut pair, mut uploaded) = (Pair::connect(), Vec::new());
     while !choices.is_empty() {
         act(&mut pair, &mut uploaded, &mut choices);
     }
