@@ -38,7 +38,7 @@ fn answer(pair: &mut Pair, fields: &Fields, text: &'static str) {
 
 #[test]
 fn many_exchanges_share_a_connection() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     for round in 0..50 {
         get(&mut pair, &format!("/{round}"));
         assert_eq!(pair.client.reuse(), Reuse::No(NoReuse::Unfinished));
@@ -59,7 +59,7 @@ fn many_exchanges_share_a_connection() {
 
 #[test]
 fn a_second_request_must_wait_for_the_first() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     get(&mut pair, "/");
     let again = pair
         .client
@@ -69,7 +69,7 @@ fn a_second_request_must_wait_for_the_first() {
 
 #[test]
 fn a_chunked_upload_arrives_with_its_trailers() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     let host = fields([("Host", "h")]);
     pair.client
         .send_head(&Method::POST, "/", &host, BodyLength::Chunked)
@@ -100,7 +100,7 @@ fn a_chunked_upload_arrives_with_its_trailers() {
 #[test]
 fn a_small_body_shares_the_slice_of_its_head_and_a_large_one_is_not_copied() {
     let host = fields([("Host", "h")]);
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     pair.client
         .send_head(&Method::PUT, "/", &host, BodyLength::Known(5))
         .unwrap();
@@ -109,7 +109,7 @@ fn a_small_body_shares_the_slice_of_its_head_and_a_large_one_is_not_copied() {
     assert_eq!(pair.client.poll_transmit(&mut slices), 1);
     assert!(slices[0].ends_with(b"\r\n\r\nsmall"));
 
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     let large = Bytes::from(vec![1; 1 << 20]);
     pair.client
         .send_head(&Method::PUT, "/", &host, BodyLength::Known(1 << 20))
@@ -123,7 +123,7 @@ fn a_small_body_shares_the_slice_of_its_head_and_a_large_one_is_not_copied() {
 #[test]
 fn bytes_written_one_at_a_time_are_the_same_bytes() {
     let host = fields([("Host", "h")]);
-    let mut machines = [Pair::new().client, Pair::new().client];
+    let mut machines = [Pair::connect().client, Pair::connect().client];
     for client in &mut machines {
         client
             .send_head(&Method::POST, "/", &host, BodyLength::Chunked)
@@ -147,6 +147,54 @@ fn bytes_written_one_at_a_time_are_the_same_bytes() {
 }
 
 #[test]
+fn a_queue_that_is_never_empty_neither_grows_nor_garbles() {
+    let host = fields([("Host", "h")]);
+    let mut client = Pair::connect().client;
+    let total = 3000 * 1000;
+    client
+        .send_head(&Method::POST, "/", &host, BodyLength::Known(total))
+        .unwrap();
+    let (mut wire, mut expected) = (Vec::new(), Vec::new());
+    for round in 0..3000_u32 {
+        let piece: Vec<u8> = (0..1000_u32)
+            .map(|at| (round.wrapping_mul(31) + at) as u8)
+            .collect();
+        expected.extend_from_slice(&piece);
+        client.send_data(Bytes::from(piece)).unwrap();
+        let mut slices = [IoSlice::new(&[]); 4];
+        let filled = client.poll_transmit(&mut slices);
+        let ready = slices[..filled]
+            .iter()
+            .map(|slice| slice.len())
+            .sum::<usize>();
+        let ready: usize = ready.min(1100).min(ready - 1);
+        wire.extend(
+            slices[..filled]
+                .iter()
+                .flat_map(|slice| slice.iter())
+                .take(ready),
+        );
+        client.transmitted(ready);
+        assert!(client.pending_bytes() < 2000);
+    }
+    wire.extend(written(&mut client, 4));
+    assert!(client.send_done());
+    assert!(wire.ends_with(&expected), "the body is what was queued");
+}
+
+#[test]
+fn an_idle_connection_may_give_up_its_buffers() {
+    let mut pair = Pair::connect();
+    get(&mut pair, "/");
+    answer(&mut pair, &Fields::new(), "one");
+    pair.client.shrink();
+    assert_eq!(pair.client.recv_buf().capacity(), 0);
+    get(&mut pair, "/");
+    answer(&mut pair, &Fields::new(), "two");
+    assert_eq!(body(&pair.at_client), b"onetwo");
+}
+
+#[test]
 fn a_response_body_is_handed_out_without_a_copy() {
     let mut client = rig::asked(&Method::GET);
     client.recv(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody");
@@ -167,7 +215,7 @@ fn a_response_body_is_handed_out_without_a_copy() {
 
 #[test]
 fn an_early_answer_is_delivered_and_the_upload_may_still_end() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     let host = fields([("Host", "h")]);
     pair.client
         .send_head(&Method::POST, "/", &host, BodyLength::Known(6))
@@ -193,7 +241,7 @@ fn an_early_answer_is_delivered_and_the_upload_may_still_end() {
 
 #[test]
 fn a_stopped_upload_ends_the_connection() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     let host = fields([("Host", "h")]);
     pair.client
         .send_head(&Method::POST, "/", &host, BodyLength::Known(6))
@@ -216,7 +264,7 @@ fn a_stopped_upload_ends_the_connection() {
 
 #[test]
 fn stopping_the_body_of_a_request_without_one_changes_nothing() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     let host = fields([("Host", "h")]);
     pair.client
         .send_head(&Method::GET, "/", &host, BodyLength::None)
@@ -243,7 +291,7 @@ fn expecting(pair: &mut Pair) {
 
 #[test]
 fn an_expectant_body_waits_for_100_continue() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     expecting(&mut pair);
     pair.server
         .send_informational(StatusCode::CONTINUE, &Fields::new())
@@ -257,7 +305,7 @@ fn an_expectant_body_waits_for_100_continue() {
 
 #[test]
 fn another_interim_response_does_not_let_the_body_go() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     expecting(&mut pair);
     let hints = fields([("Link", "</a.css>; rel=preload")]);
     pair.server
@@ -270,7 +318,7 @@ fn another_interim_response_does_not_let_the_body_go() {
 
 #[test]
 fn an_expectant_body_goes_when_the_wait_is_over() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     pair.client.set_expect_wait(Duration::from_millis(300));
     expecting(&mut pair);
     let deadline = pair
@@ -287,7 +335,7 @@ fn an_expectant_body_goes_when_the_wait_is_over() {
 
 #[test]
 fn the_wait_starts_when_the_head_is_written() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     let wanted = fields([("Host", "h"), ("Expect", "100-Continue")]);
     pair.client
         .send_head(&Method::POST, "/", &wanted, BodyLength::Known(4))
@@ -299,7 +347,7 @@ fn the_wait_starts_when_the_head_is_written() {
 
 #[test]
 fn a_refused_expectation_withdraws_the_body() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     expecting(&mut pair);
     let refusal = StatusCode::EXPECTATION_FAILED;
     pair.server
@@ -315,7 +363,7 @@ fn a_refused_expectation_withdraws_the_body() {
 
 #[test]
 fn an_upgrade_hands_over_what_came_with_the_head() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     let offer = fields([
         ("Host", "h"),
         ("Connection", "Upgrade"),
@@ -343,7 +391,7 @@ fn an_upgrade_hands_over_what_came_with_the_head() {
 #[test]
 fn a_connect_becomes_a_tunnel_only_on_success() {
     for (status, tunnel) in [(StatusCode::OK, true), (StatusCode::FORBIDDEN, false)] {
-        let mut pair = Pair::new();
+        let mut pair = Pair::connect();
         let host = fields([("Host", "h:443")]);
         pair.client
             .send_head(&Method::CONNECT, "h:443", &host, BodyLength::None)
@@ -360,7 +408,7 @@ fn a_connect_becomes_a_tunnel_only_on_success() {
 
 #[test]
 fn pipelined_requests_are_read_one_after_the_other() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     pair.server
         .recv(b"GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n");
     pair.settle();
@@ -374,7 +422,7 @@ fn pipelined_requests_are_read_one_after_the_other() {
 
 #[test]
 fn a_chunked_answer_to_http_1_0_ends_with_the_connection() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::connect();
     pair.server.recv(b"GET / HTTP/1.0\r\n\r\n");
     rig::drain(&mut pair.server, &mut pair.at_server);
     pair.server

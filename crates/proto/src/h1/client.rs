@@ -223,6 +223,14 @@ impl Client {
         &mut self.recv.buf
     }
 
+    /// Gives up the room of empty buffers: for a connection that may be idle for long.
+    pub fn shrink(&mut self) {
+        self.send.out.shrink();
+        if self.recv.buf.is_empty() {
+            self.recv.buf = BytesMut::new();
+        }
+    }
+
     /// Takes bytes that came from the peer, by copy.
     pub fn recv(&mut self, bytes: &[u8]) {
         self.recv.buf.extend_from_slice(bytes);

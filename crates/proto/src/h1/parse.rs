@@ -56,44 +56,44 @@ impl Section {
         (self.line, self.scanned) = (end, end);
     }
 
-    /// Reads field lines up to the empty one. `true` when it was there.
-    fn fields(&mut self, buf: &[u8], limits: &Limits, bound: Bound) -> Result<bool, Error> {
-        loop {
-            // What was in the buffer before this line was whole must not be read twice.
-            if self.scanned > self.line && self.line_end(buf, bound)?.is_none() {
-                return Ok(false);
-            }
-            let start = self.line;
-            let verdict = match field_line(buf, start) {
-                Ok(line) => Ok(line),
-                Err(fault) => {
-                    self.scanned = start;
-                    if self.line_end(buf, bound)?.is_none() {
-                        return Ok(false);
-                    }
-                    Err(fault)
-                }
-            };
-            if let Ok(Line::Field(_, end) | Line::Empty(end)) = verdict {
+    /// The next line, once it is whole.
+    fn next_line(&mut self, buf: &[u8], bound: Bound) -> Result<Option<Line>, Error> {
+        // A line that was there in part before is read only when its LF has come.
+        if self.scanned > self.line && self.line_end(buf, bound)?.is_none() {
+            return Ok(None);
+        }
+        match field_line(buf, self.line) {
+            Ok(line) => {
+                let (Line::Field(_, end) | Line::Empty(end)) = line;
                 bound.check(end)?;
+                self.advance(end);
+                Ok(Some(line))
             }
-            if !matches!(verdict, Ok(Line::Empty(_))) && self.spans.len() == limits.fields {
-                return Err(LimitExceeded::Fields.into());
-            }
-            match verdict? {
-                Line::Empty(end) => {
-                    self.advance(end);
-                    return Ok(true);
-                }
-                Line::Field(span, end) => {
-                    if self.spans.capacity() == 0 {
-                        self.spans = Vec::with_capacity(self.guess.min(limits.fields));
-                    }
-                    self.spans.push(span);
-                    self.advance(end);
+            Err(fault) => {
+                self.scanned = self.line;
+                match self.line_end(buf, bound)? {
+                    None => Ok(None),
+                    Some(_) => Err(fault.into()),
                 }
             }
         }
+    }
+
+    /// Reads field lines up to the empty one. `true` when it was there.
+    fn fields(&mut self, buf: &[u8], limits: &Limits, bound: Bound) -> Result<bool, Error> {
+        while let Some(line) = self.next_line(buf, bound)? {
+            let Line::Field(span, _) = line else {
+                return Ok(true);
+            };
+            if self.spans.len() == limits.fields {
+                return Err(LimitExceeded::Fields.into());
+            }
+            if self.spans.capacity() == 0 {
+                self.spans = Vec::with_capacity(self.guess.min(limits.fields));
+            }
+            self.spans.push(span);
+        }
+        Ok(false)
     }
 
     /// Takes the finished section off the buffer and is ready for the next.

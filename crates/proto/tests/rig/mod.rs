@@ -248,7 +248,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn new() -> Self {
+    pub fn connect() -> Self {
         Self {
             client: Client::new(Limits::default()),
             server: Server::new(Limits::default()),
