@@ -100,7 +100,7 @@ fn on_its_own_runtime_and_on_others() {
     support::smol(|rt| lookups(rt, resolver.clone()));
     support::blocking(|rt| lookups(rt, resolver.clone()));
     support::current_thread(|rt| lookups(rt, resolver.clone()));
-    tokio.block_on(lookups(std::sync::Arc::new(Blocking), resolver.clone()));
+    tokio.block_on(lookups(std::sync::Arc::new(Blocking), resolver));
 }
 
 #[test]
