@@ -365,7 +365,7 @@ impl Socket for TlsSocket {
     }
 
     fn is_stale(&mut self, probe: Probe) -> bool {
-        match self.stage {
+        let stale = match self.stage {
             // What comes now is the server's part of the handshake.
             Stage::Handshake | Stage::Early { .. } => false,
             Stage::Failed => true,
@@ -378,7 +378,12 @@ impl Socket for TlsSocket {
                 }
                 Probe::Thorough => self.probe(true),
             },
+        };
+        if stale {
+            // What the probe took cannot be given back.
+            self.stage = Stage::Failed;
         }
+        stale
     }
 
     fn peer_addr(&self) -> Option<SocketAddr> {
