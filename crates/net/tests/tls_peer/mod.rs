@@ -164,7 +164,11 @@ pub fn listen(handle: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'stat
         for stream in listener.incoming().map_while(Result::ok) {
             stream.set_nodelay(true).unwrap();
             let handle = Arc::clone(&handle);
-            thread::spawn(move || handle(stream));
+            thread::spawn(move || {
+                if let Err(error) = handle(stream) {
+                    eprintln!("the test server: {error}");
+                }
+            });
         }
     });
     addr
