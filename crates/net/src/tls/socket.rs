@@ -26,8 +26,10 @@ use crate::{
     rt::Probe,
 };
 
-/// Early data kept for sending again, and so the most that is sent.
-const MAX_EARLY: usize = 14 * 1024;
+/// Early data kept for sending again, and so the most that is sent. A request that may be replayed is
+/// small, and servers that refuse early data skip little of it: rustls 16 KiB, counting a record
+/// again at each read until the next one is there.
+const MAX_EARLY: usize = 4 * 1024;
 /// Unsent records at which a write waits for the socket below.
 const BACKLOG: usize = 16 * 1024;
 /// How much an idle connection is read for signs of its death. Tickets are a few hundred bytes each;
@@ -258,6 +260,15 @@ impl TlsSocket {
 
     /// Whether what has come, and if `fetch`, what waits below, ends this idle connection.
     fn probe(&mut self, fetch: bool) -> bool {
+        let ended = self.find_end(fetch);
+        if ended {
+            // What was read to find out cannot be given back.
+            self.stage = Stage::Failed;
+        }
+        ended
+    }
+
+    fn find_end(&mut self, fetch: bool) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         let mut fetched = 0;
         loop {
