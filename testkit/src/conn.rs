@@ -14,8 +14,10 @@ use crate::origin::Shared;
 use crate::port::Port;
 use crate::record::SeenTls;
 
-/// How much one read asks for.
-const READ: usize = 64 * 1024;
+/// How much the first read asks for: thousands of idle connections must stay cheap.
+pub(crate) const FIRST_READ: usize = 4 * 1024;
+/// How much a read asks for at most, once reads come back full.
+const LARGEST_READ: usize = 64 * 1024;
 /// How much is kept of what comes in while an answer waits.
 const MAX_WAITING: usize = 1 << 20;
 /// How long a polite close waits for the client's own FIN.
@@ -39,6 +41,8 @@ pub(crate) struct Conn {
     pub(crate) io: Box<dyn Io>,
     /// Bytes that were read and belong to nobody yet.
     pub(crate) inbox: BytesMut,
+    /// How much the next read asks for.
+    pub(crate) room: usize,
     pub(crate) id: u64,
     pub(crate) port: Port,
     pub(crate) peer: Option<SocketAddr>,
@@ -62,8 +66,20 @@ pub(crate) enum Fate {
 impl Conn {
     /// Reads more into the inbox; 0 is the client's FIN.
     pub(crate) async fn fill(&mut self) -> io::Result<usize> {
-        self.inbox.reserve(READ);
-        self.io.read_buf(&mut self.inbox).await
+        self.inbox.reserve(self.room);
+        let len = self.io.read_buf(&mut self.inbox).await?;
+        if len >= self.room {
+            self.room = (self.room * 4).min(LARGEST_READ);
+        }
+        Ok(len)
+    }
+
+    /// Gives memory back before a wait that can be long.
+    pub(crate) fn settle(&mut self) {
+        self.room = FIRST_READ;
+        if self.inbox.is_empty() {
+            self.inbox = BytesMut::new();
+        }
     }
 
     /// Returns when the client has gone. What it sends meanwhile is kept for later.

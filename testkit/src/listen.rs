@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::bad::tcp;
-use crate::conn::{Conn, Fate};
+use crate::conn::{Conn, FIRST_READ, Fate};
 use crate::io::Io;
 use crate::origin::Shared;
 use crate::port::Port;
@@ -212,6 +212,7 @@ impl Open {
         Conn {
             io,
             inbox: BytesMut::new(),
+            room: FIRST_READ,
             id: self.id,
             port: self.port,
             peer: self.peer,

@@ -14,6 +14,8 @@ use crate::record::RequestMark;
 const MAX_HEAD: usize = 1 << 20;
 /// The most field lines that are read.
 const MAX_HEADERS: usize = 1024;
+/// How many field lines there is room for at first.
+const USUAL_HEADERS: usize = 48;
 /// The longest chunk-size or trailer line, in bytes.
 const MAX_LINE: usize = 8 * 1024;
 /// The largest body a route keeps in memory, in bytes.
@@ -87,8 +89,9 @@ pub(crate) async fn read_head(conn: &mut Conn) -> Result<Request, HeadError> {
             .windows(4)
             .position(|bytes| bytes == b"\r\n\r\n");
         if let Some(at) = end {
-            let raw = conn.inbox.split_to(from + at + 4).freeze();
-            return parse(raw).map_err(HeadError::Bad);
+            let whole = conn.inbox.split_to(from + at + 4);
+            // A copy: the record may keep it for long, and must not keep the read buffer.
+            return parse(Bytes::copy_from_slice(&whole)).map_err(HeadError::Bad);
         }
         searched = conn.inbox.len();
         if searched > MAX_HEAD {
@@ -113,9 +116,16 @@ fn parse(raw: Bytes) -> Result<Request, &'static str> {
     {
         return Err("the head has a bare CR or LF");
     }
-    let mut slots = vec![httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut head = httparse::Request::new(&mut slots);
-    match head.parse(&raw) {
+    let mut few = [httparse::EMPTY_HEADER; USUAL_HEADERS];
+    let mut many = Vec::new();
+    let mut head = httparse::Request::new(&mut few);
+    let mut parsed = head.parse(&raw);
+    if parsed == Err(httparse::Error::TooManyHeaders) {
+        many.resize(MAX_HEADERS, httparse::EMPTY_HEADER);
+        head = httparse::Request::new(&mut many);
+        parsed = head.parse(&raw);
+    }
+    match parsed {
         Ok(httparse::Status::Complete(len)) if len == raw.len() => {}
         Ok(_) => return Err("the head does not end where it should"),
         Err(httparse::Error::TooManyHeaders) => return Err("too many field lines"),

@@ -54,6 +54,7 @@ async fn next_request(conn: &mut Conn) -> Result<Option<Request>, HeadError> {
         Fate::CloseAfter { requests: 0, idle } => idle,
         _ => conn.shared.limits.idle,
     };
+    conn.settle();
     match timeout(idle, read_head(conn)).await {
         Ok(read) => read.map(Some),
         Err(_) => Ok(None),

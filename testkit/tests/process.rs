@@ -1,4 +1,5 @@
 //! `mimus-origin`, the program, and `Origin`, the value, from start to end.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 

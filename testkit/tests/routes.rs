@@ -1,4 +1,5 @@
 //! The well-behaved routes, read byte by byte.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 
@@ -190,50 +191,106 @@ fn basic_and_bearer_want_credentials() {
     assert_eq!(with("/bearer", "Bearer t").json()["token"], "t");
 }
 
-#[test]
-fn digest_without_qop_verifies_once_and_then_is_stale() {
-    use md5::{Digest as _, Md5};
-    let hex = |text: String| {
-        Md5::digest(text)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
-    let origin = origin();
-    let path = "/digest-auth/none/u/p";
-    let challenge = fetch(&origin, path);
-    assert_eq!(challenge.status, 401);
-    let field = challenge.header("www-authenticate").unwrap();
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn md5(text: &str) -> String {
+    use md5::Digest as _;
+    hex(&md5::Md5::digest(text))
+}
+
+fn sha256(text: &str) -> String {
+    use sha2::Digest as _;
+    hex(&sha2::Sha256::digest(text))
+}
+
+/// The nonce and the whole of a Digest challenge.
+fn challenge(answer: &Answer) -> (String, String) {
+    assert_eq!(answer.status, 401);
+    let field = answer.header("www-authenticate").unwrap().to_owned();
     let nonce = field
         .split("nonce=\"")
         .nth(1)
         .unwrap()
         .split('"')
         .next()
-        .unwrap()
-        .to_owned();
-    let (a1, a2) = (hex("u:origin:p".into()), hex(format!("GET:{path}")));
-    let answer = hex(format!("{a1}:{nonce}:{a2}"));
+        .unwrap();
+    (nonce.to_owned(), field)
+}
+
+#[test]
+fn digest_without_qop_verifies_once_and_then_is_stale() {
+    let origin = origin();
+    let path = "/digest-auth/none/u/p";
+    let (nonce, _) = challenge(&fetch(&origin, path));
+    let answer = md5(&format!(
+        "{}:{nonce}:{}",
+        md5("u:origin:p"),
+        md5(&format!("GET:{path}"))
+    ));
     let raw = format!(
         "GET {path} HTTP/1.1\r\nHost: h\r\nAuthorization: Digest username=\"u\", realm=\"origin\", \
          nonce=\"{nonce}\", uri=\"{path}\", response=\"{answer}\", opaque=\"mimus\"\r\n\r\n"
     );
     assert_eq!(send(&origin, &raw).status, 200);
-    let again = send(&origin, &raw);
-    assert_eq!(again.status, 401);
-    assert!(
-        again
-            .header("www-authenticate")
-            .unwrap()
-            .ends_with("stale=true")
-    );
+    assert!(challenge(&send(&origin, &raw)).1.ends_with("stale=true"));
     let forged = raw.replace(&nonce, "00000000000000ff");
-    assert!(
-        !send(&origin, forged)
-            .header("www-authenticate")
-            .unwrap()
-            .contains("stale")
-    );
+    assert!(!challenge(&send(&origin, forged)).1.contains("stale"));
+}
+
+#[test]
+fn digest_counts_its_nonce_and_knows_algorithms_sessions_and_bodies() {
+    let origin = origin();
+    for (qop, algorithm) in [
+        ("auth", "MD5"),
+        ("auth", "SHA-256"),
+        ("auth-int", "MD5"),
+        ("auth-int", "SHA-256-sess"),
+        ("auth", "MD5-sess"),
+    ] {
+        let hash = |text: &str| {
+            if algorithm.starts_with("SHA") {
+                sha256(text)
+            } else {
+                md5(text)
+            }
+        };
+        let path = format!("/digest-auth/{qop}/u/p/{algorithm}");
+        let (nonce, field) = challenge(&fetch(&origin, &path));
+        assert!(
+            field.contains(&format!("algorithm={algorithm}, qop=\"{qop}\"")),
+            "{field}"
+        );
+        let request = |count: &str, password: &str| {
+            let mut a1 = hash(&format!("u:origin:{password}"));
+            if algorithm.ends_with("-sess") {
+                a1 = hash(&format!("{a1}:{nonce}:c"));
+            }
+            let body = if qop == "auth-int" {
+                format!(":{}", hash("hi"))
+            } else {
+                String::new()
+            };
+            let a2 = hash(&format!("POST:{path}{body}"));
+            let answer = hash(&format!("{a1}:{nonce}:{count}:c:{qop}:{a2}"));
+            let raw = format!(
+                "POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nAuthorization: Digest \
+                 username=\"u\", realm=\"origin\", nonce=\"{nonce}\", uri=\"{path}\", qop={qop}, \
+                 nc={count}, cnonce=\"c\", algorithm={algorithm}, response=\"{answer}\", \
+                 opaque=\"mimus\"\r\n\r\nhi"
+            );
+            send(&origin, raw)
+        };
+        assert_eq!(request("00000001", "wrong").status, 401);
+        assert_eq!(request("00000001", "p").status, 200, "{path}");
+        assert_eq!(request("00000002", "p").status, 200, "{path}");
+        assert!(
+            challenge(&request("00000002", "p"))
+                .1
+                .ends_with("stale=true")
+        );
+    }
 }
 
 #[test]

@@ -213,7 +213,10 @@ fn a_body_can_end_without_close_notify_and_with_a_reset() {
     for (path, kind) in [
         ("/until-close", None),
         ("/bad/no-close-notify", Some(ErrorKind::UnexpectedEof)),
-        ("/bad/reset-until-close", Some(ErrorKind::ConnectionReset)),
+        (
+            "/bad/reset-until-close?ms=200",
+            Some(ErrorKind::ConnectionReset),
+        ),
     ] {
         let mut stream = open(&origin, Port::Https, "localhost", &config);
         stream.write_all(get(path).as_bytes()).unwrap();
@@ -221,4 +224,18 @@ fn a_body_can_end_without_close_notify_and_with_a_reset() {
         assert!(bytes.starts_with(b"HTTP/1.1 200 OK\r\n"), "{path}");
         assert_eq!(end.err().map(|error| error.kind()), kind, "{path}");
     }
+}
+
+#[test]
+fn the_proxy_over_tls_forwards() {
+    let origin = origin();
+    let port = origin.addr(Port::Http).unwrap().port();
+    let config = Arc::new(config(&origin, false));
+    let mut stream = open(&origin, Port::ProxyTls, "localhost", &config);
+    let raw = format!("CONNECT origin.test:{port} HTTP/1.1\r\nHost: h\r\n\r\n");
+    stream.write_all(raw.as_bytes()).unwrap();
+    assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "));
+    stream.write_all(get("/get").as_bytes()).unwrap();
+    assert_eq!(read_answer(&mut stream).status, 200);
+    assert_eq!(origin.accepted(Port::ProxyTls), 1);
 }
