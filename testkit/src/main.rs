@@ -8,6 +8,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use mimus_testkit::{Origin, PORTS, Port, Route, bad_routes, routes};
 use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 /// An HTTP/1.1 origin for tests: behaves well on its plain routes, badly on request.
 ///
@@ -89,6 +92,8 @@ fn run(args: &Args) -> io::Result<()> {
     if let Some(path) = &args.unix {
         builder = builder.unix(path);
     }
+    // Before the ready line: whoever reads it may send a signal at once.
+    let orders = Orders::take()?;
     let origin = builder.start()?;
     write_out(args.ca_out.as_deref(), || origin.ca_pem())?;
     let client = origin.client_identity();
@@ -99,7 +104,8 @@ fn run(args: &Args) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{ready}")?;
     out.flush()?;
-    wait(args.stdin)
+    orders.wait(args.stdin);
+    Ok(())
 }
 
 fn invalid(what: String) -> io::Error {
@@ -128,34 +134,51 @@ fn ready(origin: &Origin, wanted: &[Port]) -> io::Result<Value> {
     }))
 }
 
-/// Blocks until the process is told to stop.
-fn wait(stdin: bool) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    let held = if stdin {
-        std::thread::spawn(move || {
-            let mut rest = [0; 4096];
-            while matches!(io::stdin().read(&mut rest), Ok(1..)) {}
-            drop(ended);
+/// The orders to stop, taken from the moment it is made.
+struct Orders {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Orders {
+    fn take() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let entered = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        drop(entered);
+        Ok(Self {
+            runtime,
+            interrupt,
+            terminate,
+        })
+    }
+
+    /// Blocks until there is one; with `stdin`, the end of the input is one too.
+    fn wait(mut self, stdin: bool) {
+        let (ended, end) = oneshot::channel::<()>();
+        let held = if stdin {
+            std::thread::spawn(move || {
+                let mut rest = [0; 4096];
+                while matches!(io::stdin().read(&mut rest), Ok(1..)) {}
+                drop(ended);
+            });
+            None
+        } else {
+            Some(ended)
+        };
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = end => {}
+            }
         });
-        None
-    } else {
-        Some(ended)
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = end => {}
-        }
         drop(held);
-        Ok(())
-    })
+    }
 }
 
 fn list(as_json: bool) -> io::Result<()> {
