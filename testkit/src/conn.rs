@@ -108,9 +108,7 @@ impl Conn {
         if self.inbox.is_empty() && self.fill().await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let len = usize::try_from(max)
-            .unwrap_or(usize::MAX)
-            .min(self.inbox.len());
+        let len = usize::try_from(max).unwrap_or(usize::MAX).min(self.inbox.len());
         Ok(self.inbox.split_to(len).freeze())
     }
 
@@ -118,9 +116,7 @@ impl Conn {
     pub(crate) async fn take_until(&mut self, end: &[u8], max: usize) -> io::Result<Bytes> {
         let mut from = 0;
         loop {
-            let found = self.inbox[from..]
-                .windows(end.len())
-                .position(|bytes| bytes == end);
+            let found = self.inbox[from..].windows(end.len()).position(|bytes| bytes == end);
             if let Some(at) = found {
                 let taken = self.inbox.split_to(from + at).freeze();
                 self.inbox.advance(end.len());

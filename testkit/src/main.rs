@@ -53,11 +53,7 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = if args.list {
-        list(args.json)
-    } else {
-        run(&args)
-    };
+    let done = if args.list { list(args.json) } else { run(&args) };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -75,9 +71,7 @@ fn run(args: &Args) -> io::Result<()> {
             Some(port) => wanted.push(port),
             None if name == "all" => wanted.extend(PORTS.iter().map(|row| row.port)),
             None => {
-                return Err(invalid(format!(
-                    "no port is called {name}; --list has them"
-                )));
+                return Err(invalid(format!("no port is called {name}; --list has them")));
             }
         }
     }
@@ -85,10 +79,8 @@ fn run(args: &Args) -> io::Result<()> {
         .proxy_auth
         .split_once(':')
         .ok_or_else(|| invalid("--proxy-auth wants USER:PASSWORD".to_owned()))?;
-    let mut builder = Origin::builder()
-        .http(args.http)
-        .https(args.https)
-        .proxy_auth(user, password);
+    let mut builder =
+        Origin::builder().http(args.http).https(args.https).proxy_auth(user, password);
     if let Some(path) = &args.unix {
         builder = builder.unix(path);
     }
@@ -97,9 +89,7 @@ fn run(args: &Args) -> io::Result<()> {
     let origin = builder.start()?;
     write_out(args.ca_out.as_deref(), || origin.ca_pem())?;
     let client = origin.client_identity();
-    write_out(args.client_out.as_deref(), || {
-        format!("{}{}", client.cert_pem, client.key_pem)
-    })?;
+    write_out(args.client_out.as_deref(), || format!("{}{}", client.cert_pem, client.key_pem))?;
     let ready = ready(&origin, &wanted)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{ready}")?;
@@ -120,10 +110,7 @@ fn write_out(path: Option<&Path>, text: impl Fn() -> String) -> io::Result<()> {
 fn ready(origin: &Origin, wanted: &[Port]) -> io::Result<Value> {
     let mut ports = Map::new();
     for &port in wanted.iter().filter(|&&port| port != Port::Unix) {
-        ports.insert(
-            port.name().to_owned(),
-            json!(origin.addr(port)?.to_string()),
-        );
+        ports.insert(port.name().to_owned(), json!(origin.addr(port)?.to_string()));
     }
     Ok(json!({
         "http": origin.http_url(""),
@@ -143,18 +130,12 @@ struct Orders {
 
 impl Orders {
     fn take() -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let entered = runtime.enter();
         let interrupt = signal(SignalKind::interrupt())?;
         let terminate = signal(SignalKind::terminate())?;
         drop(entered);
-        Ok(Self {
-            runtime,
-            interrupt,
-            terminate,
-        })
+        Ok(Self { runtime, interrupt, terminate })
     }
 
     /// Blocks until there is one; with `stdin`, the end of the input is one too.
@@ -185,10 +166,8 @@ fn list(as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
         let of = |route: &Route| json!({ "path": route.pattern, "methods": route.methods, "what": route.what });
-        let ports: Vec<Value> = PORTS
-            .iter()
-            .map(|row| json!({ "name": row.name, "what": row.what }))
-            .collect();
+        let ports: Vec<Value> =
+            PORTS.iter().map(|row| json!({ "name": row.name, "what": row.what })).collect();
         let whole = json!({
             "ports": ports,
             "routes": routes().map(of).collect::<Vec<_>>(),
@@ -200,17 +179,13 @@ fn list(as_json: bool) -> io::Result<()> {
     for row in PORTS {
         writeln!(out, "  {:<20} {}", row.name, row.what)?;
     }
-    for (title, all) in [
-        ("Routes", routes().collect::<Vec<_>>()),
-        ("Misbehaviour", bad_routes().collect()),
-    ] {
+    for (title, all) in
+        [("Routes", routes().collect::<Vec<_>>()), ("Misbehaviour", bad_routes().collect())]
+    {
         writeln!(out, "\n{title}:")?;
         for route in all {
-            let methods = if route.methods.is_empty() {
-                "any".to_owned()
-            } else {
-                route.methods.join(",")
-            };
+            let methods =
+                if route.methods.is_empty() { "any".to_owned() } else { route.methods.join(",") };
             writeln!(out, "  {:<40} {methods:<14} {}", route.pattern, route.what)?;
         }
     }

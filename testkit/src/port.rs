@@ -72,10 +72,7 @@ impl Port {
 
     /// The port of this name.
     pub fn from_name(name: &str) -> Option<Port> {
-        PORTS
-            .iter()
-            .find(|row| row.name == name)
-            .map(|row| row.port)
+        PORTS.iter().find(|row| row.name == name).map(|row| row.port)
     }
 
     /// Whether a client speaks TLS to it.
