@@ -165,7 +165,8 @@ impl Orders {
 fn list(as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
-        let of = |route: &Route| json!({ "path": route.pattern, "methods": route.methods, "what": route.what });
+        let of =
+            |row: &Route| json!({ "path": row.pattern, "methods": row.methods, "what": row.what });
         let ports: Vec<Value> =
             PORTS.iter().map(|row| json!({ "name": row.name, "what": row.what })).collect();
         let whole = json!({

@@ -31,7 +31,8 @@ macro_rules! ports {
 ports! {
     Http, "http", "HTTP/1.1 over TCP, well behaved";
     Https, "https",
-        "HTTP/1.1 over TLS 1.2 and 1.3 with session tickets; the certificate names localhost, 127.0.0.1, ::1 and origin.test";
+        "HTTP/1.1 over TLS 1.2 and 1.3 with session tickets; the certificate names \
+         localhost, 127.0.0.1, ::1 and origin.test";
     Unix, "unix", "HTTP/1.1 over a Unix socket";
     TlsWrongName, "tls-wrong-name", "the certificate names wrong.test only";
     TlsExpired, "tls-expired", "the certificate ended yesterday";

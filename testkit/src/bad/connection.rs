@@ -57,7 +57,8 @@ async fn close_kept(ex: &mut Exchange) -> io::Result<After> {
     Ok(After::Keep)
 }
 
-const KEEP: &str = "HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nkeep-alive: timeout=60\r\ncontent-length: 4\r\n\r\nstay";
+const KEEP: &str = "HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nkeep-alive: timeout=60\r\n\
+    content-length: 4\r\n\r\nstay";
 
 async fn keep_closed(ex: &mut Exchange) -> io::Result<After> {
     ex.write(KEEP).await?;
