@@ -74,7 +74,7 @@ impl Conn {
             }
         }
         // It sends more than can be kept: nothing is read, so its leaving stays unseen.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Reads until the inbox holds `len` bytes, and takes them.

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -160,16 +160,12 @@ impl Builder {
                 (Some(dir), path)
             }
         };
-        let runtime = RuntimeBuilder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
-        let run = move || {
-            // Either an order to stop or the handle's end; both mean the same.
-            let _ = runtime.block_on(stopped);
-        };
+        let (told, tell) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("mimus-origin".to_owned())
-            .spawn(run)?;
+            .spawn(move || run(&told, stopped))?;
+        let handle = tell.recv().map_err(io::Error::other)??;
         let origin = Origin {
             shared,
             handle,
@@ -183,6 +179,23 @@ impl Builder {
         origin.open(Port::Https, self.https)?;
         listen::open_unix(&origin.shared, &origin.handle, &origin.unix_path)?;
         Ok(origin)
+    }
+}
+
+/// The origin's thread. The runtime is made and dropped here, because neither may happen
+/// inside of another one.
+fn run(told: &mpsc::Sender<io::Result<Handle>>, stopped: oneshot::Receiver<()>) {
+    let runtime = match RuntimeBuilder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            // The starter waits for this and nothing else.
+            let _ = told.send(Err(error));
+            return;
+        }
+    };
+    if told.send(Ok(runtime.handle().clone())).is_ok() {
+        // An order to stop is the handle's end; either result means that.
+        let _ = runtime.block_on(stopped);
     }
 }
 

@@ -139,7 +139,7 @@ pub const PORTS: &[PortInfo] = &[
     row(
         Port::NeverRead,
         "never-read",
-        "accepts, and never reads nor writes",
+        "accepts, and never reads nor writes, until the client leaves",
     ),
     row(
         Port::ResetOnAccept,

@@ -196,7 +196,7 @@ impl ClientBuilder<Async> {
         let runtime = match self.runtime.clone() {
             Some(runtime) => runtime,
             #[cfg(feature = "tokio")]
-            None => Arc::new(rt::Tokio::current()),
+            None => Arc::new(rt::Tokio::ambient()),
             #[cfg(not(feature = "tokio"))]
             None => return Err(crate::Error::request("no runtime was chosen")),
         };

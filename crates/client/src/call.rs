@@ -1,17 +1,15 @@
 //! One call, from request to answer. Read it from the top: [`run`] is the whole of it.
 
 use std::{
-    future::{Future, poll_fn},
-    pin::pin,
+    future::poll_fn,
     sync::Arc,
-    task::Poll,
     time::{Duration, Instant},
 };
 
 use mimus_net::{
-    Phase, Runtime,
+    Phase,
     dial::{DialTimeouts, Dialer},
-    rt::Probe,
+    rt::{self, Probe},
 };
 use mimus_proto::{Event, Fields, ResponseHead};
 
@@ -21,6 +19,7 @@ use crate::{
     client::Inner,
     conn::{Conn, Deadlines, Exchange, Failure, RequestLine},
     observe::{Observation, Outgoing, tell},
+    policy::retry::Sent,
     pool::{Acquired, DialPermit, Lease},
     request::Request,
     response::{Answer, Hop},
@@ -38,7 +37,7 @@ pub(crate) async fn run(client: &Arc<Inner>, request: Request) -> Result<Answer>
     loop {
         let outcome = call.attempt().await;
         match call.judge(outcome) {
-            Next::Done(exchange, head) => return call.answer(*exchange, head),
+            Next::Done(exchange, head) => return call.answer(exchange, head),
             Next::Again { at: None } => {}
             Next::Again { at: Some(at) } => client.runtime().sleep_until(at).await,
             Next::Fail(error) => return Err(call.fail(error)),
@@ -61,32 +60,21 @@ pub(crate) struct Call<'a> {
     body_gone: bool,
 }
 
-/// How one exchange went.
+/// How one exchange ended.
 pub(crate) struct Outcome {
+    pub(crate) trace: Trace,
+    pub(crate) result: Result<(Exchange, ResponseHead)>,
+}
+
+/// What decides whether an exchange may be repeated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trace {
     /// How much of the request the server may have seen.
     pub(crate) sent: Sent,
     /// Whether the connection had served before.
     pub(crate) reused: bool,
     /// Whether a byte of a response came.
     pub(crate) heard: bool,
-    pub(crate) result: Result<(Box<Exchange>, ResponseHead)>,
-}
-
-/// How much of a request went out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Sent {
-    /// Not a byte.
-    Nothing,
-    /// Some of it.
-    Part,
-    /// All of it.
-    All,
-}
-
-impl Outcome {
-    fn unsent(error: Error) -> Self {
-        Outcome { sent: Sent::Nothing, reused: false, heard: false, result: Err(error) }
-    }
 }
 
 impl<'a> Call<'a> {
@@ -108,26 +96,24 @@ impl<'a> Call<'a> {
 
     /// One exchange.
     async fn attempt(&mut self) -> Outcome {
-        let exchange = match self.send().await {
+        let mut exchange = match self.send().await {
             Ok(exchange) => exchange,
-            Err(error) => return Outcome::unsent(error),
+            Err(error) => {
+                let trace = Trace { sent: Sent::Nothing, reused: false, heard: false };
+                return Outcome { trace, result: Err(error) };
+            }
         };
-        let mut exchange = Box::new(exchange);
         let head = self.head(&mut exchange).await;
-        let sent = match (exchange.sent_all(), exchange.wrote()) {
-            (true, _) => Sent::All,
-            (false, true) => Sent::Part,
-            (false, false) => Sent::Nothing,
-        };
-        let (reused, heard) = (exchange.reused(), exchange.heard());
+        let trace =
+            Trace { sent: exchange.sent(), reused: exchange.reused(), heard: exchange.heard() };
         let result = match head {
             Ok(head) => Ok((exchange, head)),
             Err(failure) => {
                 let error = failure.into_error(exchange.phase());
-                Err(error.after_sending(sent > Sent::Nothing))
+                Err(error.after_sending(trace.sent > Sent::Nothing))
             }
         };
-        Outcome { sent, reused, heard, result }
+        Outcome { trace, result }
     }
 
     /// From the request to a connection with the request queued on it.
@@ -140,7 +126,6 @@ impl<'a> Call<'a> {
             authorization: self.memory.authorization(&self.request, self.client)?,
             forwarding,
             expect_continue: body_comes && self.request.settings.expect_continue.is_some(),
-            referer: self.memory.referer.as_deref(),
         };
         let mut fields = wire::fields(self.client, &self.request, additions)?;
         self.ask_hooks(&mut fields)?;
@@ -149,14 +134,14 @@ impl<'a> Call<'a> {
             method: &self.request.method,
             target: wire::target(&self.request, forwarding.is_some()),
             fields: &fields,
-            expect_wait: self.request.settings.expect_continue,
         };
         self.tell_sending(&lease, &line);
         let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
         let timeouts = &self.request.settings.timeouts;
         let deadlines =
             Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle };
-        Exchange::start(lease, &line, body, deadlines, Instant::now())
+        let expect_wait = self.request.settings.expect_continue;
+        Exchange::start(lease, &line, body, expect_wait, deadlines, Instant::now())
             .map_err(|e| e.into_error(Phase::Send))
     }
 
@@ -191,7 +176,7 @@ impl<'a> Call<'a> {
         let hash = pool.hash_of(route);
         let acquiring = pool.acquire(hash, |r| route.matches(r), || route.to_route(), now);
         let limit = self.request.settings.timeouts.pool.map(|limit| now + limit);
-        let mut acquired = within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
+        let mut acquired = rt::within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
             .await
             .ok_or_else(|| Error::timeout(Phase::Pool))?;
         loop {
@@ -284,7 +269,7 @@ impl<'a> Call<'a> {
     }
 
     /// Makes the answer of the exchange that is one.
-    fn answer(self, mut exchange: Exchange, head: ResponseHead) -> Result<Answer> {
+    fn answer(mut self, mut exchange: Exchange, head: ResponseHead) -> Result<Answer> {
         let settings = &self.request.settings;
         let connection = exchange.conn().info.clone();
         let reused = exchange.reused();
@@ -322,21 +307,6 @@ impl<'a> Call<'a> {
         tell(&self.request.settings.hooks, &Observation::Failed { error: &error });
         error
     }
-}
-
-/// `future`, or `None` when `at` comes first. A timer is made only if there is something to wait for.
-async fn within<F: Future>(runtime: &dyn Runtime, at: Option<Instant>, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let mut timer = None;
-    poll_fn(|cx| {
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
-            return Poll::Ready(Some(output));
-        }
-        let Some(at) = at else { return Poll::Pending };
-        let timer = timer.get_or_insert_with(|| runtime.sleep_until(at));
-        timer.as_mut().poll(cx).map(|()| None)
-    })
-    .await
 }
 
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {

@@ -38,7 +38,7 @@ mod incoming;
 mod observe;
 mod options;
 mod policy;
-pub mod pool;
+mod pool;
 mod request;
 mod response;
 mod route;
@@ -46,6 +46,7 @@ mod target;
 #[cfg(feature = "tower")]
 mod tower;
 mod upgrade;
+mod verdict;
 mod wire;
 
 pub use body::{Body, DecodeLimits, Progress, multipart};

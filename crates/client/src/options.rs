@@ -103,7 +103,6 @@ pub(crate) struct Settings {
     pub(crate) decode: Option<DecodeLimits>,
     pub(crate) body_limit: Option<u64>,
     pub(crate) expect_continue: Option<Duration>,
-    pub(crate) referer: bool,
     pub(crate) limits: h1::Limits,
     pub(crate) transport: Arc<Transport>,
     pub(crate) hooks: Arc<[Arc<dyn Hook>]>,
@@ -120,7 +119,6 @@ impl Default for Settings {
             decode: Some(DecodeLimits::default()),
             body_limit: None,
             expect_continue: None,
-            referer: false,
             limits: h1::Limits::default(),
             transport: Arc::new(Transport {
                 tls: TlsConfig::default(),
@@ -209,13 +207,6 @@ macro_rules! shared_setters {
         #[must_use]
         pub fn redirect(mut self, policy: $crate::redirect::Policy) -> Self {
             self.settings_mut().redirect = policy;
-            self
-        }
-
-        /// Whether a redirect carries a `Referer` (never from https to http). Off by default.
-        #[must_use]
-        pub fn referer(mut self, on: bool) -> Self {
-            self.settings_mut().referer = on;
             self
         }
 

@@ -139,15 +139,14 @@ impl<M> RequestBuilder<M> {
             for name in map.keys() {
                 r.fields.remove(name.as_str());
             }
-            r.fields.extend(&Fields::from(map));
-            Ok(())
+            r.fields.extend(&Fields::from(map)).map_err(|e| invalid("fields", e))
         })
     }
 
     /// Appends pairs to the URL's query, form-encoded.
     pub fn query<T: serde::Serialize + ?Sized>(self, pairs: &T) -> Self {
         self.change(|r| {
-            crate::body::form::append_query(&mut r.target.url, pairs)
+            crate::body::append_query(&mut r.target.url, pairs)
                 .map_err(|e| Error::request("the query cannot be encoded").caused_by(e))
         })
     }
@@ -165,7 +164,7 @@ impl<M> RequestBuilder<M> {
     /// A body of form-encoded pairs, with its `Content-Type` unless one was set.
     pub fn form<T: serde::Serialize + ?Sized>(self, pairs: &T) -> Self {
         self.change(|r| {
-            let text = crate::body::form::encode(pairs)
+            let text = crate::body::to_form(pairs)
                 .map_err(|e| Error::request("the form cannot be encoded").caused_by(e))?;
             content_type(&mut r.fields, "application/x-www-form-urlencoded")?;
             r.body = text.into();
@@ -177,7 +176,7 @@ impl<M> RequestBuilder<M> {
     #[cfg(feature = "json")]
     pub fn json<T: serde::Serialize + ?Sized>(self, value: &T) -> Self {
         self.change(|r| {
-            let text = serde_json::to_vec(value)
+            let text = crate::body::to_json(value)
                 .map_err(|e| Error::request("the value cannot be encoded as JSON").caused_by(e))?;
             content_type(&mut r.fields, "application/json")?;
             r.body = text.into();
@@ -262,6 +261,6 @@ fn content_type(fields: &mut Fields, value: &str) -> Result<()> {
     set(fields, "Content-Type", value.as_bytes())
 }
 
-fn invalid(name: &str, cause: mimus_proto::InvalidField) -> Error {
+pub(crate) fn invalid(name: &str, cause: mimus_proto::InvalidField) -> Error {
     Error::request(format!("the field {name:?} is not valid")).caused_by(cause)
 }

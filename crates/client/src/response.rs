@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::{
     Error, Incoming, Kind, Result, Upgraded,
-    body::text,
+    body::decode_text,
     client::{Async, Blocking},
     observe::{ConnectionInfo, Timings},
 };
@@ -79,7 +79,7 @@ impl<M> Response<M> {
 
     /// The fields as a map, built at the first call.
     pub fn headers(&self) -> &HeaderMap {
-        self.map.get_or_init(|| self.answer.head.fields.to_header_map())
+        self.map.get_or_init(|| self.answer.head.fields.to_header_map().unwrap_or_default())
     }
 
     /// The first field of that name, when it is text.
@@ -187,15 +187,15 @@ impl<M> Response<M> {
         collect(&mut self.answer.body).await.map_err(|e| e.on(url))
     }
 
-    async fn collect_text(&mut self, default: &str) -> Result<String> {
+    async fn collect_text(&mut self, default: Option<&str>) -> Result<String> {
         let bytes = self.collect().await?;
-        Ok(text::decode(bytes, self.answer.head.fields.get_str("content-type"), default))
+        Ok(decode_text(bytes, self.answer.head.fields.get_str("content-type"), default))
     }
 
     #[cfg(feature = "json")]
     async fn collect_json<T: serde::de::DeserializeOwned>(&mut self) -> Result<T> {
         let bytes = self.collect().await?;
-        serde_json::from_slice(&bytes).map_err(|e| {
+        crate::body::from_json(&bytes).map_err(|e| {
             Error::new(Kind::Decode, "the body is not the JSON expected")
                 .in_phase(mimus_net::Phase::Body)
                 .on(&self.answer.url)
@@ -238,7 +238,7 @@ impl Response<Async> {
     /// # Errors
     /// As [`Incoming::poll_data`].
     pub async fn text(mut self) -> Result<String> {
-        self.collect_text("utf-8").await
+        self.collect_text(None).await
     }
 
     /// As [`text`](Self::text), with another charset (a WHATWG label) where none is named.
@@ -246,7 +246,7 @@ impl Response<Async> {
     /// # Errors
     /// As [`Incoming::poll_data`].
     pub async fn text_with_charset(mut self, default: &str) -> Result<String> {
-        self.collect_text(default).await
+        self.collect_text(Some(default)).await
     }
 
     /// The whole body as JSON.
@@ -283,7 +283,7 @@ impl Response<Blocking> {
     /// # Errors
     /// As [`Incoming::poll_data`].
     pub fn text(mut self) -> Result<String> {
-        rt::Blocking::block_on(self.collect_text("utf-8"))
+        rt::Blocking::block_on(self.collect_text(None))
     }
 
     /// As [`text`](Self::text), with another charset (a WHATWG label) where none is named.
@@ -291,7 +291,7 @@ impl Response<Blocking> {
     /// # Errors
     /// As [`Incoming::poll_data`].
     pub fn text_with_charset(mut self, default: &str) -> Result<String> {
-        rt::Blocking::block_on(self.collect_text(default))
+        rt::Blocking::block_on(self.collect_text(Some(default)))
     }
 
     /// The whole body as JSON.

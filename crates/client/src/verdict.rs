@@ -2,18 +2,20 @@
 
 use std::time::{Instant, SystemTime};
 
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use mimus_proto::{Fields, ResponseHead};
 use url::Url;
 
 use crate::{
     Body, Error, Kind, Result,
-    call::{Call, Outcome},
+    auth::Credentials,
+    call::{Call, Outcome, Trace},
     client::Inner,
     conn::Exchange,
     observe::{Observation, tell},
     policy::{
-        auth::{Credentials, DigestSession},
+        auth::challenges,
+        digest::{Challenged, DigestSession},
         redirect::{self, Follow, Redirection, Referer},
         retry::{self, Attempted, Ending, Failure, History, Now},
     },
@@ -24,7 +26,7 @@ use crate::{
 /// What a call does next.
 pub(crate) enum Next {
     /// This is the answer.
-    Done(Box<Exchange>, ResponseHead),
+    Done(Exchange, ResponseHead),
     /// Another exchange, at this time or at once.
     Again { at: Option<Instant> },
     /// The call failed.
@@ -38,6 +40,10 @@ pub(crate) struct Memory {
     previous: Vec<Url>,
     retries: History,
     digest: Option<DigestSession>,
+    /// Answers to a Digest challenge this request has carried.
+    answers: u32,
+    /// A redirect left the origin that the settings' credentials are for.
+    left_origin: bool,
 }
 
 impl Memory {
@@ -46,69 +52,212 @@ impl Memory {
         &mut self,
         request: &Request,
         client: &Inner,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<HeaderValue>> {
         if request.fields.contains("authorization") {
             return Ok(None);
         }
-        if let Some(digest) = &mut self.digest {
+        let unusable = |e| Error::request("the credentials cannot be sent").caused_by(e);
+        if let Some(digest) = self.digest.as_mut().filter(|digest| digest.is_challenged()) {
+            self.answers += 1;
+            let body = request.body.as_bytes().map(|body| &body[..]);
             let target = request.target.origin_form();
             return digest
-                .authorize(&request.method, target, request.body.as_bytes())
+                .authorize(&request.method, target, body, &mut random)
                 .map(Some)
-                .map_err(|e| Error::request("the digest cannot be computed").caused_by(e));
+                .map_err(unusable);
         }
-        let netrc = || {
-            let host = request.target.url.host_str()?;
-            client.netrc.as_ref()?.lookup(host)
-        };
-        match &request.settings.auth {
-            Some(credentials) => Ok(credentials.preemptive()),
-            None => Ok(netrc().and_then(|found| found.preemptive())),
+        match self.credentials(request, client) {
+            Some(credentials) => credentials.preemptive().map_err(unusable),
+            None => Ok(None),
         }
+    }
+
+    /// The credentials for the present origin: the call's own, else the user's netrc file's.
+    fn credentials(&self, request: &Request, client: &Inner) -> Option<Credentials> {
+        if let Some(own) = request.settings.auth.as_ref().filter(|_| !self.left_origin) {
+            return Some(own.clone());
+        }
+        client.netrc.as_ref()?.lookup(request.target.url.host_str()?)
     }
 }
 
 impl Call<'_> {
     /// Asks the policies in order: the first that wants something has it.
     pub(crate) fn judge(&mut self, outcome: Outcome) -> Next {
-        let Outcome { sent, reused, heard, result } = outcome;
+        let Outcome { trace, result } = outcome;
         let (exchange, head) = match result {
             Ok(answer) => answer,
             Err(error) => {
-                let ending = Ending::Failed(failure(&error));
-                return match self.retry(sent, reused, heard, ending, None) {
-                    Some(at) => self.again_after(at, Some(&error)),
+                return match self.retry(trace, Ending::Failed(failure(&error)), None) {
+                    Some(at) => self.again_at(at, Some(&error)),
                     None => Next::Fail(error),
                 };
             }
         };
         self.keep_cookies(&head.fields);
-        match self.answer_challenge(&head) {
-            Ok(true) => return self.leave(exchange, None),
-            Ok(false) => {}
-            Err(error) => return Next::Fail(error),
-        }
-        match self.redirection(&head) {
-            Ok(redirect::Verdict::Stop) => {}
-            Ok(redirect::Verdict::Follow(follow)) => {
-                return match self.follow(*follow, head) {
-                    Ok(()) => self.leave(exchange, None),
-                    Err(error) => Next::Fail(error),
-                };
-            }
-            Err(error) => {
-                let error = Error::new(Kind::Redirect, "the redirect was not followed");
-                return Next::Fail(error.after_sending(true).caused_by(error_source(error)));
-            }
-        }
-        let ending = Ending::Status(head.status);
-        match self.retry(sent, reused, heard, ending, head.fields.get("retry-after")) {
-            Some(at) => {
-                let next = self.again_after(at, None);
+        let next = match self.answers_challenge(&head) {
+            true => Ok(Some(None)),
+            false => self.follows_redirect(&head),
+        };
+        let next = next.map(|next| {
+            let after = head.fields.get("retry-after");
+            next.or_else(|| self.retry(trace, Ending::Status(head.status), after))
+        });
+        match next {
+            Ok(None) => Next::Done(exchange, head),
+            Ok(Some(at)) => {
+                // Its body is nobody's; its connection may serve the next exchange.
                 exchange.abandon();
-                next
+                self.again_at(at, None)
             }
-            None => Next::Done(exchange, head),
+            Err(error) => Next::Fail(error.after_sending(true)),
         }
     }
+
+    fn again_at(&self, at: Option<Instant>, error: Option<&Error>) -> Next {
+        let after = at.map(|at| at.saturating_duration_since(Instant::now())).unwrap_or_default();
+        if error.is_some() || at.is_some() {
+            tracing::debug!(?after, error = error.map(tracing::field::display), "trying again");
+            tell(&self.request.settings.hooks, &Observation::Retrying { error, after });
+        }
+        Next::Again { at }
+    }
+
+    fn keep_cookies(&self, fields: &Fields) {
+        if let Some(store) = &self.client.cookies
+            && fields.contains("set-cookie")
+        {
+            store.set(&self.request.target.url, &mut fields.get_all("set-cookie"));
+        }
+    }
+
+    /// Whether the next exchange answers a Digest challenge.
+    fn answers_challenge(&mut self, head: &ResponseHead) -> bool {
+        let memory = &mut self.memory;
+        if let (Some(digest), Some(info)) =
+            (&mut memory.digest, head.fields.get("authentication-info"))
+        {
+            digest.inform(info);
+        }
+        if head.status != StatusCode::UNAUTHORIZED || !self.body_is_there() {
+            return false;
+        }
+        let memory = &mut self.memory;
+        if memory.digest.is_none()
+            && let Some(Credentials::Digest { user, password }) =
+                memory.credentials(&self.request, self.client)
+        {
+            memory.digest = Some(DigestSession::new(user, password));
+        }
+        let Some(digest) = &mut memory.digest else { return false };
+        let offers: Vec<_> =
+            head.fields.get_all("www-authenticate").flat_map(challenges).collect();
+        digest.challenged(&offers, memory.answers) == Challenged::Answer
+    }
+
+    /// Changes the request into the one that a redirect asks for: `Some` when there is one.
+    fn follows_redirect(&mut self, head: &ResponseHead) -> Result<Option<Option<Instant>>> {
+        let body = match &self.request.body {
+            body if !self.body_is_there() || !body.is_replayable() => redirect::Body::Once,
+            body if body.is_empty() => redirect::Body::Empty,
+            _ => redirect::Body::Replayable,
+        };
+        let redirection = Redirection {
+            method: &self.request.method,
+            url: &self.request.target.url,
+            body,
+            status: head.status,
+            location: head.fields.get("location"),
+            previous: &self.memory.previous,
+        };
+        match self.request.settings.redirect.decide(&redirection) {
+            Ok(redirect::Verdict::Stop) => Ok(None),
+            Ok(redirect::Verdict::Follow(follow)) => {
+                self.follow(*follow, head)?;
+                Ok(Some(None))
+            }
+            Err(e) => Err(Error::new(Kind::Redirect, "the redirect was not followed").caused_by(e)),
+        }
+    }
+
+    fn follow(&mut self, follow: Follow, head: &ResponseHead) -> Result<()> {
+        tracing::debug!(status = head.status.as_u16(), "redirected");
+        let happened = Observation::Redirecting { status: head.status, to: &follow.url };
+        tell(&self.request.settings.hooks, &happened);
+        let target = self.request.target.follow(follow.url)?;
+        let request = &mut self.request;
+        let left = std::mem::replace(&mut request.target, target).url;
+        self.history.push(Hop {
+            url: left.clone(),
+            status: head.status,
+            fields: head.fields.clone(),
+        });
+        self.memory.previous.push(left);
+        request.method = follow.method;
+        if follow.drop_body {
+            request.body = Body::empty();
+        }
+        request.fields.retain(|name, _| !follow.strip.removes(name.as_bytes()));
+        if follow.strip.cross_origin {
+            self.memory.left_origin = true;
+            self.memory.digest = None;
+        }
+        self.memory.answers = 0;
+        match follow.referer {
+            Referer::Keep => {}
+            Referer::Remove => {
+                request.fields.remove("referer");
+            }
+            Referer::Set(value) => set(&mut request.fields, "Referer", value.as_bytes())?,
+        }
+        Ok(())
+    }
+
+    /// Whether to try again: `Some` with the time to wait for, if any.
+    fn retry(
+        &mut self,
+        trace: Trace,
+        ending: Ending,
+        retry_after: Option<&[u8]>,
+    ) -> Option<Option<Instant>> {
+        let attempted = Attempted {
+            method: &self.request.method,
+            sent: trace.sent,
+            reused: trace.reused,
+            response_begun: trace.heard,
+            ending,
+            retry_after,
+            replayable: self.body_is_there(),
+            history: self.memory.retries,
+        };
+        let now = Now { instant: Instant::now(), system: SystemTime::now() };
+        let policy = self.request.settings.retry.as_ref();
+        match retry::decide(policy, &attempted, now, self.deadline, &mut random) {
+            retry::Verdict::Done => None,
+            retry::Verdict::RetryNow(history) => {
+                self.memory.retries = history;
+                Some(None)
+            }
+            retry::Verdict::RetryAt(at, history) => {
+                self.memory.retries = history;
+                Some(Some(at))
+            }
+        }
+    }
+}
+
+/// A failure, as far as retries tell them apart.
+fn failure(error: &Error) -> Failure {
+    match error.kind() {
+        Kind::Timeout => Failure::Timeout,
+        Kind::Certificate | Kind::Request => Failure::ConnectForGood,
+        Kind::Resolve | Kind::Connect | Kind::Tls | Kind::Proxy => Failure::Connect,
+        Kind::Closed => Failure::Closed,
+        _ => Failure::Other,
+    }
+}
+
+/// For jitter and Digest nonces. A system without randomness gets neither spread nor surprise.
+fn random() -> u64 {
+    getrandom::u64().unwrap_or_default()
 }

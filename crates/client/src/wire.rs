@@ -1,6 +1,7 @@
 //! A request's fields as they go on the wire.
 
-use mimus_net::Proxy;
+use http::HeaderValue;
+use mimus_net::proxy::Proxy;
 use mimus_proto::Fields;
 
 use crate::{Result, client::Inner, request::Request, request::set};
@@ -9,12 +10,14 @@ use crate::{Result, client::Inner, request::Request, request::set};
 #[derive(Debug, Default)]
 pub(crate) struct Additions<'a> {
     /// The `Authorization` of credentials the user did not write as a field.
-    pub(crate) authorization: Option<String>,
+    pub(crate) authorization: Option<HeaderValue>,
     /// The proxy that forwards the request, to which it also has to authenticate.
     pub(crate) forwarding: Option<&'a Proxy>,
     pub(crate) expect_continue: bool,
-    pub(crate) referer: Option<String>,
 }
+
+/// Room for a field of ordinary size, in bytes.
+const FIELD_SIZE: usize = 48;
 
 /// `Host` first (RFC 9110 section 7.2 recommends it), the client's defaults, then the user's fields as
 /// they were given.
@@ -24,10 +27,8 @@ pub(crate) fn fields(
     additions: Additions<'_>,
 ) -> Result<Fields> {
     let user = &request.fields;
-    let mut fields = Fields::with_capacity(
-        user.len() + client.default_fields.len() + 4,
-        user.text_len() + client.default_fields.text_len() + 192,
-    );
+    let expected = user.len() + client.default_fields.len() + 4;
+    let mut fields = Fields::with_capacity(expected, expected * FIELD_SIZE);
     let mut unless_given = |name: &str, value: &[u8]| match user.contains(name) {
         true => Ok(()),
         false => fields.append(name, value).map_err(|e| crate::request::invalid(name, e)),
@@ -40,9 +41,6 @@ pub(crate) fn fields(
     if request.settings.decode.is_some() && !user.contains("range") {
         unless_given("Accept-Encoding", crate::body::accept_encoding().as_bytes())?;
     }
-    if let Some(referer) = &additions.referer {
-        unless_given("Referer", referer.as_bytes())?;
-    }
     if let Some(value) = &additions.authorization {
         unless_given("Authorization", value.as_bytes())?;
     }
@@ -52,7 +50,7 @@ pub(crate) fn fields(
     if additions.expect_continue {
         unless_given("Expect", b"100-continue")?;
     }
-    fields.extend(user);
+    fields.extend(user).map_err(|e| crate::request::invalid("fields", e))?;
     if let Some(store) = &client.cookies
         && let Some(kept) = store.cookies(&request.target.url)
     {

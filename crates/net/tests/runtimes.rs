@@ -1,6 +1,6 @@
 //! Sockets behave alike on tokio (both flavours), smol and the blocking runtime.
 #![cfg(all(feature = "tokio", feature = "smol"))]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

@@ -261,6 +261,13 @@ impl Fields {
         self.spans.clear();
     }
 
+    /// The size of the text arena in bytes: what the list keeps in memory besides its offsets. For a
+    /// parsed head this is the part of the read buffer that it holds.
+    #[must_use]
+    pub fn text_capacity(&self) -> usize {
+        self.text.capacity()
+    }
+
     /// The same entries as the ecosystem's map: names lowercased, order across names lost.
     ///
     /// # Errors
@@ -505,9 +512,11 @@ static TOKEN: [bool; 256] = {
 
 /// How many bytes at the front are `tchar`.
 pub(crate) fn token_len(text: &[u8]) -> usize {
-    text.iter()
-        .position(|&b| !TOKEN[usize::from(b)])
-        .unwrap_or(text.len())
+    let mut len = 0;
+    while len < text.len() && TOKEN[usize::from(text[len])] {
+        len += 1;
+    }
+    len
 }
 
 /// Whether this is a token (RFC 9110 section 5.6.2).
@@ -529,26 +538,55 @@ pub(crate) fn trim_ows(text: &[u8]) -> &[u8] {
 
 /// Whether there is a control byte other than HTAB (RFC 9110 section 5.5).
 pub(crate) fn has_control(text: &[u8]) -> bool {
-    let (words, tail) = text.as_chunks::<8>();
-    let suspect = words
-        .iter()
-        .any(|word| suspicious(u64::from_le_bytes(*word)));
-    // Words are tested eight bytes at a time and may hold an HTAB: look closely then.
-    (suspect && text.iter().any(|&b| is_control(b))) || tail.iter().any(|&b| is_control(b))
+    text_len(text) < text.len()
 }
 
-fn is_control(byte: u8) -> bool {
+/// How many bytes at the front are no control byte other than HTAB.
+pub(crate) fn text_len(text: &[u8]) -> usize {
+    let mut rest = text;
+    while let Some((word, after)) = rest.split_first_chunk() {
+        rest = match first_control(u64::from_le_bytes(*word)) {
+            None => after,
+            Some(at) if rest[at] == b'\t' => &rest[at + 1..],
+            Some(at) => return text.len() - rest.len() + at,
+        };
+    }
+    let tail = rest.iter().position(|&b| is_control(b));
+    tail.map_or(text.len(), |at| text.len() - rest.len() + at)
+}
+
+/// Whether this is a control byte other than HTAB.
+pub(crate) fn is_control(byte: u8) -> bool {
     (byte < 0x20 && byte != b'\t') || byte == 0x7f
 }
 
-/// Whether any of eight bytes is below 0x20 or equal to 0x7f. May also say so of a byte beside one.
-fn suspicious(word: u64) -> bool {
+/// The place of the first byte of eight that is below 0x20 or equal to 0x7f.
+///
+/// A subtraction over all eight sets the high bit of each byte that is too small. It may borrow from
+/// the bytes above a hit, never from those below: so the lowest hit is exact.
+fn first_control(word: u64) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let high = ONES * 0x80;
-    let below = word.wrapping_sub(ONES * 0x20) & !word & high;
+    let below = word.wrapping_sub(ONES * 0x20) & !word;
     let del = word ^ (ONES * 0x7f);
-    let is_del = del.wrapping_sub(ONES) & !del & high;
-    below | is_del != 0
+    let is_del = del.wrapping_sub(ONES) & !del;
+    let hits = (below | is_del) & high;
+    (hits != 0).then(|| hits.trailing_zeros() as usize / 8)
+}
+
+/// Whether a token is this name, given in lower case and made of letters and `-` only.
+///
+/// Among the bytes of a token, only the two cases of a letter differ in nothing but bit 0x20 from
+/// such a byte. With the length known to the compiler this is one comparison of vectors.
+pub(crate) fn is_named<const LEN: usize>(token: &[u8], lower: &[u8; LEN]) -> bool {
+    let Ok(token) = <&[u8; LEN]>::try_from(token) else {
+        return false;
+    };
+    token
+        .iter()
+        .zip(lower)
+        .fold(0, |different, (a, b)| different | ((a | 0x20) ^ b))
+        == 0
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{Method, StatusCode, Version};
 
-use crate::fields::elements;
+use crate::fields::{elements, is_named};
 use crate::{Fields, PeerMisbehaved};
 
 /// The head of a request.
@@ -255,13 +255,13 @@ impl Control {
     /// The length of the name sorts out nearly every other field before a byte is compared.
     fn note(&mut self, name: &[u8], value: &[u8]) {
         match name.len() {
-            4 if name.eq_ignore_ascii_case(b"host") => self.hosts += 1,
-            6 if name.eq_ignore_ascii_case(b"expect") => {
+            4 if is_named(name, b"host") => self.hosts += 1,
+            6 if is_named(name, b"expect") => {
                 self.expect |= value.eq_ignore_ascii_case(b"100-continue");
             }
-            7 if name.eq_ignore_ascii_case(b"upgrade") => self.upgrade = true,
-            10 if name.eq_ignore_ascii_case(b"connection") => self.note_connection(value),
-            14 if name.eq_ignore_ascii_case(b"content-length") => {
+            7 if is_named(name, b"upgrade") => self.upgrade = true,
+            10 if is_named(name, b"connection") => self.note_connection(value),
+            14 if is_named(name, b"content-length") => {
                 self.length = match self.length {
                     Length::Absent => parse_length(value),
                     Length::Valid(_) | Length::Bad(_) => {
@@ -269,7 +269,7 @@ impl Control {
                     }
                 };
             }
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+            17 if is_named(name, b"transfer-encoding") => {
                 let sole = self.transfer == Transfer::Absent;
                 self.transfer = match value {
                     value if sole && value.eq_ignore_ascii_case(b"chunked") => Transfer::Chunked,

@@ -78,7 +78,7 @@ async fn version4(conn: &mut Conn, mut said: BytesMut) -> io::Result<Option<TcpS
     let ip = Ipv4Addr::new(fixed[3], fixed[4], fixed[5], fixed[6]);
     name(conn, &mut said).await?;
     // 4a: 0.0.0.x with x not 0 means that a name follows.
-    let named = matches!(ip.octets(), [0, 0, 0, 1..]);
+    let named = matches!(ip.octets(), [0, 0, 0, last] if last != 0);
     let (version, host) = match named {
         true => ("SOCKS4A", name(conn, &mut said).await?),
         false => ("SOCKS4", ip.to_string()),

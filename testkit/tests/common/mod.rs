@@ -132,7 +132,9 @@ pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {
         answer.body = body;
     } else if answer.header("transfer-encoding") == Some("chunked") {
         loop {
-            let size = usize::from_str_radix(&line(stream), 16).expect("a chunk size");
+            let line_of_size = line(stream);
+            let digits = line_of_size.split(';').next().unwrap_or_default();
+            let size = usize::from_str_radix(digits, 16).expect("a chunk size");
             let mut chunk = vec![0; size];
             stream.read_exact(&mut chunk).expect("a chunk");
             answer.body.extend(chunk);

@@ -9,10 +9,15 @@ use std::{
 
 use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
-use mimus_proto::{BodyLength, Event, Fields};
+use mimus_proto::{
+    BodyLength, Event, Fields,
+    h1::{Reuse, Upload},
+};
 
 use super::Conn;
-use crate::{Body, BoxError, Error, Kind, pool::Lease, route::Route};
+use crate::{
+    Body, BoxError, Error, Kind, policy::retry::Sent, pool::Lease, route::Route,
+};
 
 /// The least room offered to a read, and the most.
 const READ_MIN: usize = 8 * 1024;
@@ -94,7 +99,7 @@ enum Sending {
 
 /// One exchange: it owns the connection until the response is over.
 pub(crate) struct Exchange {
-    lease: Lease<Route, Conn>,
+    lease: Lease<Route, Box<Conn>>,
     sending: Sending,
     phase: Phase,
     deadlines: Deadlines,
@@ -120,7 +125,7 @@ impl fmt::Debug for Exchange {
 impl Exchange {
     /// Queues a request on a leased connection. Nothing is written yet.
     pub(crate) fn start(
-        mut lease: Lease<Route, Conn>,
+        mut lease: Lease<Route, Box<Conn>>,
         line: &RequestLine<'_>,
         body: Body,
         expect_wait: Option<Duration>,
@@ -129,7 +134,9 @@ impl Exchange {
     ) -> Result<Self, Failure> {
         let length = body_length(line.method, &body);
         let conn = &mut *lease;
-        conn.served += 1;
+        if let Some(wait) = expect_wait {
+            conn.machine.set_expect_wait(wait);
+        }
         conn.machine
             .send_head(line.method, line.target, line.fields, length)
             .map_err(Failure::Misuse)?;
@@ -137,9 +144,6 @@ impl Exchange {
             conn.machine.send_end(None).map_err(Failure::Misuse)?;
             (Sending::Queued, deadlines.head)
         } else {
-            if let Some(wait) = expect_wait {
-                conn.machine.hold_body_until(now + wait);
-            }
             (Sending::Body(body), deadlines.idle)
         };
         conn.socket.set_deadline(deadlines.of(limit, now));
@@ -170,14 +174,13 @@ impl Exchange {
         self.lease.is_reused()
     }
 
-    /// Whether a byte of the request may have reached the peer.
-    pub(crate) fn wrote(&self) -> bool {
-        self.wrote
-    }
-
-    /// Whether the whole request went out.
-    pub(crate) fn sent_all(&self) -> bool {
-        matches!(self.sending, Sending::Done)
+    /// How much of the request the peer may have seen.
+    pub(crate) fn sent(&self) -> Sent {
+        match self.sending {
+            Sending::Done => Sent::Whole,
+            _ if self.wrote => Sent::Head,
+            _ => Sent::Nothing,
+        }
     }
 
     /// Whether the peer answered at all.
@@ -188,6 +191,7 @@ impl Exchange {
     /// Sends no more of the request: the answer is there and does not want it.
     pub(crate) fn stop_sending(&mut self) {
         if matches!(self.sending, Sending::Body(_) | Sending::Queued) {
+            self.lease.machine.stop_body();
             self.sending = Sending::Stopped(None);
         }
     }
@@ -268,19 +272,21 @@ impl Exchange {
             if machine.pending_bytes() >= OUTPUT_HIGH {
                 break;
             }
-            if let Some(at) = machine.poll_timeout() {
+            if machine.upload() == Upload::Held {
+                // The wait begins when the head is out: until then there is that to write.
+                let Some(at) = machine.poll_timeout(Instant::now()) else { break };
                 let timer = self.expect_timer.get_or_insert_with(|| runtime.sleep_until(at));
-                match timer.as_mut().poll(cx) {
-                    Poll::Ready(()) => machine.handle_timeout(at),
-                    Poll::Pending => return Ok(Poll::Pending),
+                if timer.as_mut().poll(cx).is_pending() {
+                    return Ok(Poll::Pending);
                 }
+                machine.handle_timeout(at);
             }
             match body.poll_next(cx, runtime) {
                 Poll::Pending => return Ok(Poll::Pending),
                 Poll::Ready(Some(Ok(data))) => machine.send_data(data).map_err(Failure::Misuse)?,
                 Poll::Ready(Some(Err(e))) => return Err(Failure::Upload(e)),
                 Poll::Ready(None) => {
-                    let trailers = body.take_trailers();
+                    let trailers = body.take_trailers().map(|map| Fields::from(&map));
                     machine.send_end(trailers.as_ref()).map_err(Failure::Misuse)?;
                     self.sending = Sending::Queued;
                     self.stirred = true;
@@ -355,7 +361,7 @@ impl Exchange {
 
     /// The response is over: gives the connection back, to be used again if the protocol allows.
     pub(crate) fn finish(mut self, now: Instant) {
-        if self.sent_all() && self.lease.machine.reuse().is_yes() {
+        if self.lease.machine.reuse() == Reuse::Yes {
             self.lease.idle_since = now;
             self.lease.release(now);
         }
@@ -364,7 +370,7 @@ impl Exchange {
     /// The response is not wanted any more. What little of it is already here is read off, so that
     /// the connection can serve again; otherwise it is closed.
     pub(crate) fn abandon(mut self) {
-        if !self.sent_all() {
+        if self.sent() != Sent::Whole {
             return;
         }
         let mut cx = Context::from_waker(Waker::noop());
@@ -384,7 +390,7 @@ impl Exchange {
     }
 
     /// Takes the connection out of HTTP's hands, after [`Event::Upgraded`].
-    pub(crate) fn into_conn(self) -> Conn {
+    pub(crate) fn into_conn(self) -> Box<Conn> {
         self.lease.detach()
     }
 }

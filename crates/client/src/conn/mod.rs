@@ -20,8 +20,6 @@ pub(crate) struct Conn {
     pub(crate) info: Arc<ConnectionInfo>,
     /// When it was last given back.
     pub(crate) idle_since: Instant,
-    /// Exchanges begun on it.
-    pub(crate) served: u64,
 }
 
 impl Conn {
@@ -39,7 +37,6 @@ impl Conn {
             machine: h1::Client::new(limits),
             info: Arc::new(info),
             idle_since: now,
-            served: 0,
         }
     }
 }

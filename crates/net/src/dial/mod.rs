@@ -1,17 +1,27 @@
 //! From a [`Plan`] to a connected [`Socket`]: resolve, race, proxy, TLS.
 
-mod shim;
+mod dialer;
+mod oneshot;
+mod race;
+mod resolve;
 
 use std::{
+    fmt,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+pub use race::{
+    ATTEMPT_DELAY, AttemptId, ConnectErrors, FIRST_FAMILY_COUNT, MAX_ADDRS, Race, Step,
+};
+#[cfg(feature = "hickory")]
+pub use resolve::HickoryResolver;
+pub use resolve::{StaticResolver, SystemResolver};
+
 use crate::{
     Runtime, Socket,
-    error::DialError,
     proxy::Proxy,
     tls::{TlsConfig, TlsInfo},
 };
@@ -59,6 +69,18 @@ pub enum Host {
     Addr(IpAddr, u32),
 }
 
+impl fmt::Display for Host {
+    /// As in a URL's authority, but with a zone's `%` plain (RFC 4007 section 11).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Host::Name(name) => f.write_str(name),
+            Host::Addr(IpAddr::V4(ip), _) => write!(f, "{ip}"),
+            Host::Addr(IpAddr::V6(ip), 0) => write!(f, "[{ip}]"),
+            Host::Addr(IpAddr::V6(ip), zone) => write!(f, "[{ip}%{zone}]"),
+        }
+    }
+}
+
 /// How long each phase may take. `None` is without limit. `total` is an instant, because it spans
 /// the whole call and not only the dial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -82,8 +104,10 @@ pub struct Plan {
     pub port: u16,
     /// TLS to the origin; `None` is plain text.
     pub tls: Option<TlsPlan>,
-    /// The proxy to go through.
+    /// The proxy to go through. Excludes `unix`.
     pub proxy: Option<Arc<Proxy>>,
+    /// TLS to the proxy itself, which an HTTPS proxy cannot do without.
+    pub proxy_tls: Option<TlsConfig>,
     /// With an HTTP proxy and a plain-text origin: tunnel by CONNECT as well, instead of leaving the
     /// request to be forwarded (RFC 9112 section 3.2.2).
     pub tunnel: bool,
@@ -91,6 +115,37 @@ pub struct Plan {
     pub unix: Option<PathBuf>,
     /// Options of the transport socket.
     pub socket: SocketOptions,
+}
+
+impl Plan {
+    /// A plain-text connection to `host`, straight.
+    pub fn new(host: Host, port: u16) -> Self {
+        Plan {
+            host,
+            port,
+            tls: None,
+            proxy: None,
+            proxy_tls: None,
+            tunnel: false,
+            unix: None,
+            socket: SocketOptions::default(),
+        }
+    }
+
+    /// The same, with TLS to the origin.
+    #[must_use]
+    pub fn with_tls(mut self, tls: TlsPlan) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// The same, through `proxy`; `tls` is for talking to an HTTPS proxy.
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: Arc<Proxy>, tls: Option<TlsConfig>) -> Self {
+        self.proxy = Some(proxy);
+        self.proxy_tls = tls;
+        self
+    }
 }
 
 /// TLS to one server.
@@ -105,7 +160,7 @@ pub struct TlsPlan {
 }
 
 /// A name to addresses. Implementations must not block the reactor.
-pub trait Resolve: std::fmt::Debug + Send + Sync + 'static {
+pub trait Resolve: fmt::Debug + Send + Sync + 'static {
     /// The addresses of `name`, in the resolver's order of preference. An empty list is the same as
     /// a name that does not exist.
     fn resolve<'a>(
@@ -155,19 +210,8 @@ pub struct DialTimings {
     pub resolve: Option<Duration>,
     /// The transport connection, all attempts of the race together.
     pub connect: Option<Duration>,
-    /// The talk with the proxy.
+    /// The talk with the proxy, TLS with it included.
     pub proxy: Option<Duration>,
     /// The TLS handshake with the origin.
     pub tls: Option<Duration>,
-}
-
-impl Dialer {
-    /// Carries out `plan`.
-    ///
-    /// # Errors
-    /// A [`DialError`] that names the phase. Dropping the future closes whatever was open.
-    pub async fn dial(&self, plan: &Plan, timeouts: &DialTimeouts) -> Result<Dialed, DialError> {
-        let _ = (plan, timeouts);
-        unreachable!("replaced below")
-    }
 }

@@ -34,3 +34,24 @@ fn token_bytes_are_those_of_the_grammar() {
     }
     assert!(!is_token(b""));
 }
+
+#[test]
+fn names_are_compared_without_case_and_exactly() {
+    for byte in (0..=255_u8).filter(|&byte| is_token(&[byte])) {
+        for (at, expected) in b"te-x".iter().enumerate() {
+            let mut name = *b"TE-x";
+            name[at] = byte;
+            let same = byte.eq_ignore_ascii_case(expected);
+            assert_eq!(is_named(&name, b"te-x"), same, "{byte:#x} at {at}");
+        }
+    }
+    assert!(!is_named(b"te-", b"te-x"));
+}
+
+#[test]
+fn the_first_control_byte_is_found() {
+    assert_eq!(text_len(b"0123456789\x1f\x01"), 10);
+    assert_eq!(text_len(b"\t\t\t\t\x7f\x00\x00\x00"), 4);
+    assert_eq!(text_len(b"\t\t\t\t\t\t\t\t\t\t\ttext and \r\n"), 20);
+    assert_eq!(text_len(b"\xff\x80\x9f\xa0 \x7e\x20\x21"), 8);
+}

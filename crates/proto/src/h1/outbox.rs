@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 /// Data up to this size is copied behind what waits already: the copy costs less than a slice of
 /// its own in the `writev`, and far less than a second write.
@@ -117,6 +117,11 @@ impl Outbox {
         self.pending
     }
 
+    /// Whether bytes wait behind the head.
+    pub(super) fn body_pending(&self) -> bool {
+        self.pending > self.head_left
+    }
+
     /// Bytes that may be written now.
     pub(super) fn writable(&self) -> usize {
         if self.held {
@@ -164,7 +169,7 @@ impl Outbox {
                     *left -= done;
                     self.written += done;
                 }
-                Segment::Data(data) => drop(data.split_to(done)),
+                Segment::Data(data) => data.advance(done),
             }
             if done < len {
                 break;

@@ -1,19 +1,17 @@
 //! Heads and trailer sections, parsed line by line as the lines come.
 //!
 //! A line is judged when its LF is there, and never looked at again, so the verdict does not depend
-//! on how the bytes were split, a bad line is refused before the head is whole, and a head that
-//! arrives byte by byte costs no more than one scan.
+//! on how the bytes were split, and a bad line is refused before the head is whole. A line that is
+//! there already is read in one pass; one that is not waits for its LF, and what was searched for it
+//! is not searched again, so that a head arriving byte by byte costs two passes.
 
 use bytes::{Bytes, BytesMut};
 use http::{Method, StatusCode, Version};
 use memchr::memchr;
 
 use super::Limits;
-use crate::fields::{Span, has_control, is_token, token_len};
+use crate::fields::{Span, has_control, is_control, is_token, text_len, token_len, trim_ows};
 use crate::{Error, Fields, LimitExceeded, PeerMisbehaved, RequestHead, ResponseHead};
-
-/// Offsets are 32 bits: no limit may pass this.
-const MAX_SECTION: usize = u32::MAX as usize;
 
 /// Fields to make room for before any head of the connection was seen.
 const FIRST_GUESS: usize = 8;
@@ -45,50 +43,57 @@ impl Section {
         self.scanned > 0
     }
 
-    /// Moves to the next line. Gives its range without CR LF, or `None` until it is whole.
-    fn next_line(
-        &mut self,
-        buf: &[u8],
-        max: usize,
-        excess: LimitExceeded,
-    ) -> Result<Option<(usize, usize)>, Error> {
+    /// The offset after the LF of this line, or `None` until the line is whole.
+    fn line_end(&mut self, buf: &[u8], bound: Bound) -> Result<Option<usize>, Error> {
         let found = memchr(b'\n', buf.get(self.scanned..).unwrap_or_default());
         let end = found.map_or(buf.len(), |at| self.scanned + at + 1);
         self.scanned = end;
-        if end > max.min(MAX_SECTION) {
-            return Err(excess.into());
-        }
-        if found.is_none() {
-            return Ok(None);
-        }
-        let start = std::mem::replace(&mut self.line, end);
-        let text_end = end - 2.min(end);
-        if text_end < start || buf[text_end] != b'\r' {
-            return Err(PeerMisbehaved::BareLf.into());
-        }
-        Ok(Some((start, text_end)))
+        bound.check(end)?;
+        Ok(found.map(|_| end))
+    }
+
+    fn advance(&mut self, end: usize) {
+        (self.line, self.scanned) = (end, end);
     }
 
     /// Reads field lines up to the empty one. `true` when it was there.
-    fn fields(
-        &mut self,
-        buf: &[u8],
-        limits: &Limits,
-        excess: LimitExceeded,
-    ) -> Result<bool, Error> {
-        while let Some((start, end)) = self.next_line(buf, limits.head_bytes as usize, excess)? {
-            if start == end {
-                return Ok(true);
+    fn fields(&mut self, buf: &[u8], limits: &Limits, bound: Bound) -> Result<bool, Error> {
+        loop {
+            // What was in the buffer before this line was whole must not be read twice.
+            if self.scanned > self.line && self.line_end(buf, bound)?.is_none() {
+                return Ok(false);
             }
-            if self.spans.len() == limits.fields {
+            let start = self.line;
+            let verdict = match field_line(buf, start) {
+                Ok(line) => Ok(line),
+                Err(fault) => {
+                    self.scanned = start;
+                    if self.line_end(buf, bound)?.is_none() {
+                        return Ok(false);
+                    }
+                    Err(fault)
+                }
+            };
+            if let Ok(Line::Field(_, end) | Line::Empty(end)) = verdict {
+                bound.check(end)?;
+            }
+            if !matches!(verdict, Ok(Line::Empty(_))) && self.spans.len() == limits.fields {
                 return Err(LimitExceeded::Fields.into());
             }
-            if self.spans.capacity() == 0 {
-                self.spans.reserve_exact(self.guess);
+            match verdict? {
+                Line::Empty(end) => {
+                    self.advance(end);
+                    return Ok(true);
+                }
+                Line::Field(span, end) => {
+                    if self.spans.capacity() == 0 {
+                        self.spans = Vec::with_capacity(self.guess.min(limits.fields));
+                    }
+                    self.spans.push(span);
+                    self.advance(end);
+                }
             }
-            self.spans.push(field_line(buf, start, end)?);
         }
-        Ok(false)
     }
 
     /// Takes the finished section off the buffer and is ready for the next.
@@ -106,10 +111,36 @@ impl Section {
         buf: &mut BytesMut,
         limits: &Limits,
     ) -> Result<Option<Fields>, Error> {
-        if !self.fields(buf, limits, LimitExceeded::TrailerBytes)? {
+        let bound = Bound::new(limits, LimitExceeded::TrailerBytes);
+        if !self.fields(buf, limits, bound)? {
             return Ok(None);
         }
         Ok(Some(self.take(buf)))
+    }
+}
+
+/// How long a section may be, and what it is to be longer.
+#[derive(Clone, Copy)]
+struct Bound {
+    bytes: usize,
+    excess: LimitExceeded,
+}
+
+impl Bound {
+    fn new(limits: &Limits, excess: LimitExceeded) -> Self {
+        // Offsets are 32 bits, and so is the limit.
+        Self {
+            bytes: limits.head_bytes as usize,
+            excess,
+        }
+    }
+
+    fn check(self, end: usize) -> Result<(), LimitExceeded> {
+        if end > self.bytes {
+            Err(self.excess)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -154,18 +185,19 @@ impl<L: StartLine> HeadParser<L> {
         buf: &mut BytesMut,
         limits: &Limits,
     ) -> Result<Option<L::Head>, Error> {
-        const EXCESS: LimitExceeded = LimitExceeded::HeadBytes;
+        let bound = Bound::new(limits, LimitExceeded::HeadBytes);
         if self.start.is_none() {
             L::check_prefix(buf)?;
-            match self
-                .section
-                .next_line(buf, limits.head_bytes as usize, EXCESS)?
-            {
-                None => return Ok(None),
-                Some((start, end)) => self.start = Some(L::parse(&buf[start..end])?),
-            }
+            let Some(end) = self.section.line_end(buf, bound)? else {
+                return Ok(None);
+            };
+            let [line @ .., b'\r', b'\n'] = &buf[..end] else {
+                return Err(PeerMisbehaved::BareLf.into());
+            };
+            self.start = Some(L::parse(line)?);
+            self.section.advance(end);
         }
-        if !self.section.fields(buf, limits, EXCESS)? {
+        if !self.section.fields(buf, limits, bound)? {
             return Ok(None);
         }
         let fields = self.section.take(buf);
@@ -220,7 +252,9 @@ impl StartLine for StatusLine {
                 reason: None,
             });
         }
-        check_text(reason)?;
+        if has_control(reason) {
+            return Err(bad_control(&reason[text_len(reason)..]));
+        }
         Ok(Self {
             version,
             status,
@@ -293,68 +327,76 @@ fn http_version(text: &[u8]) -> Option<Result<Version, PeerMisbehaved>> {
         b"HTTP/1.0" => Some(Ok(Version::HTTP_10)),
         // A higher minor version is read as the highest we know (RFC 9110 section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9'] => Some(Ok(Version::HTTP_11)),
-        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', ..] => {
-            Some(Err(PeerMisbehaved::UnsupportedVersion))
-        }
+        [
+            b'H',
+            b'T',
+            b'T',
+            b'P',
+            b'/',
+            b'0' | b'2'..=b'9',
+            b'.' | b' ',
+            ..,
+        ] => Some(Err(PeerMisbehaved::UnsupportedVersion)),
         _ => None,
     }
 }
 
-/// `name ":" OWS value OWS` (RFC 9112 section 5).
-fn field_line(buf: &[u8], start: usize, end: usize) -> Result<Span, PeerMisbehaved> {
-    let line = &buf[start..end];
-    let name_len = token_len(line);
-    if name_len == 0 || line.get(name_len) != Some(&b':') {
-        return Err(bad_name(line, name_len));
-    }
-    let (mut value, mut value_end) = (start + name_len + 1, end);
-    while value < value_end && matches!(buf[value], b' ' | b'\t') {
-        value += 1;
-    }
-    while value < value_end && matches!(buf[value_end - 1], b' ' | b'\t') {
-        value_end -= 1;
-    }
-    check_text(&buf[value..value_end])?;
-    Ok(Span::new(start, name_len, value, value_end - value))
+/// What stands on a line of a section, and the offset after its LF.
+enum Line {
+    Field(Span, usize),
+    Empty(usize),
 }
 
-/// Names what is wrong with the name on this line.
+/// `name ":" OWS value OWS` (RFC 9112 section 5), from `start` on. An error counts only if the LF of
+/// the line is there.
+fn field_line(buf: &[u8], start: usize) -> Result<Line, PeerMisbehaved> {
+    let line = buf.get(start..).unwrap_or_default();
+    let name_len = token_len(line);
+    if name_len == 0 || line.get(name_len) != Some(&b':') {
+        return match line {
+            [b'\r', b'\n', ..] => Ok(Line::Empty(start + 2)),
+            _ => Err(bad_name(line, name_len)),
+        };
+    }
+    let mut value = name_len + 1;
+    while matches!(line.get(value), Some(b' ' | b'\t')) {
+        value += 1;
+    }
+    let end = value + text_len(&line[value..]);
+    let [b'\r', b'\n', ..] = line[end..] else {
+        return Err(bad_control(&line[end..]));
+    };
+    let value_len = trim_end(&line[value..end]);
+    let span = Span::new(start, name_len, start + value, value_len);
+    Ok(Line::Field(span, start + end + 2))
+}
+
+/// The length without the SP and HTAB at the end.
+fn trim_end(text: &[u8]) -> usize {
+    text.iter()
+        .rposition(|b| !matches!(b, b' ' | b'\t'))
+        .map_or(0, |last| last + 1)
+}
+
+/// Names what is wrong with the name that starts this line.
 #[cold]
 fn bad_name(line: &[u8], name_len: usize) -> PeerMisbehaved {
-    let blank = |b: &&u8| matches!(b, b' ' | b'\t');
-    match line.get(name_len) {
-        Some(b' ' | b'\t') if name_len == 0 => PeerMisbehaved::ObsFold,
-        Some(b' ' | b'\t') => {
-            let after = line[name_len..].iter().find(|b| !blank(b));
-            match after {
-                Some(b':') => PeerMisbehaved::SpaceBeforeColon,
-                _ => PeerMisbehaved::BadFieldName,
-            }
-        }
-        Some(&byte) if byte < 0x20 || byte == 0x7f => bad_control(byte),
+    let rest = &line[name_len..];
+    match rest {
+        [b' ' | b'\t', ..] if name_len == 0 => PeerMisbehaved::ObsFold,
+        [b' ' | b'\t', ..] if trim_ows(rest).starts_with(b":") => PeerMisbehaved::SpaceBeforeColon,
+        [byte, ..] if is_control(*byte) => bad_control(rest),
         _ => PeerMisbehaved::BadFieldName,
     }
 }
 
-/// Refuses control bytes other than HTAB (RFC 9110 section 5.5).
-fn check_text(text: &[u8]) -> Result<(), PeerMisbehaved> {
-    if has_control(text) {
-        Err(bad_text(text))
-    } else {
-        Ok(())
-    }
-}
-
+/// Names the control byte that these bytes start with.
 #[cold]
-fn bad_text(text: &[u8]) -> PeerMisbehaved {
-    let first = text.iter().find(|&&b| has_control(&[b]));
-    first.map_or(PeerMisbehaved::ControlByte, |&byte| bad_control(byte))
-}
-
-fn bad_control(byte: u8) -> PeerMisbehaved {
-    match byte {
-        0 => PeerMisbehaved::NulByte,
-        b'\r' => PeerMisbehaved::BareCr,
+fn bad_control(rest: &[u8]) -> PeerMisbehaved {
+    match rest {
+        [0, ..] => PeerMisbehaved::NulByte,
+        [b'\r', ..] => PeerMisbehaved::BareCr,
+        [b'\n', ..] => PeerMisbehaved::BareLf,
         _ => PeerMisbehaved::ControlByte,
     }
 }

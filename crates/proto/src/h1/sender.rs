@@ -136,10 +136,8 @@ impl Sender {
 
     /// Drops what was not written of the body, for good. A body that was written whole stays so.
     pub(super) fn withdraw(&mut self) {
-        if self.is_flushed() || self.state == State::Idle {
-            return;
-        }
-        if self.out.pending() > 0 || self.state != State::Complete {
+        let owed = matches!(self.state, State::Body(_));
+        if owed || (self.state == State::Complete && self.out.body_pending()) {
             self.out.keep_head();
             self.state = State::Withdrawn;
         }

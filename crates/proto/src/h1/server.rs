@@ -193,9 +193,8 @@ impl Server {
         let silent = wordless || bodiless(status) || exchange.method == Method::HEAD;
         let unframed = body == BodyLength::Chunked && exchange.version < Version::HTTP_11;
         let missing = match body {
-            _ if unframed => Missing::Nothing,
             // RFC 9110 section 8.6: no Content-Length in 1xx and 204, nor in 2xx to CONNECT.
-            _ if wordless => Missing::of(&control, BodyLength::None)?,
+            _ if unframed || wordless => Missing::of(&control, BodyLength::None)?,
             // What a HEAD or a 304 says of a length is the caller's to know.
             BodyLength::None if silent => Missing::Nothing,
             BodyLength::None => Missing::of(&control, BodyLength::Known(0))?,

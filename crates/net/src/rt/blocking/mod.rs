@@ -105,6 +105,3 @@ impl Drop for Sleep {
         reactor::forget(self.key);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,88 @@
+# Every habit has one name. `make` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+
+# Tools that are built from source land beside the build, and are found there.
+TOOLS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/tools
+export PATH := $(TOOLS)/bin:$(PATH)
+
+# Commands that the habits below run; each can be replaced on the command line.
+DEMO  ?= $(CARGO) run --release --locked -q -p mimus --example demo
+COST  ?= python3 scripts/cost.py
+# The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
+MIMUS ?= target/debug/mimus
+# Areas of conformance to run, e.g. ONLY=h1; all when empty. QUICK=1 leaves the slow checks out.
+ONLY  ?=
+QUICK ?=
+# Seconds for each fuzz target of `make fuzz-smoke`.
+FUZZ_SECONDS ?= 30
+
+.PHONY: help
+help: ## list the habits (this)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere say what
+	@scripts/deps.sh build
+
+.PHONY: demo
+demo: deps ## start the embedded origin, use every feature against it, print what was right
+	@$(DEMO)
+
+.PHONY: test
+test: deps ## all tests and doctests; the last line sums them: `N passed, N failed`
+	@scripts/test.sh
+
+.PHONY: lint
+lint: deps ## formatting, clippy, dependency policy
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	@$(MAKE) --no-print-directory deny
+
+.PHONY: deny
+deny: ## licences, bans and sources of all dependencies (no network needed)
+	@if $(CARGO) deny --version >/dev/null 2>&1; \
+	then $(CARGO) deny --all-features --locked check --hide-inclusion-graph bans licenses sources; \
+	else echo "deny: not checked, cargo-deny is not installed (make deny-install)"; fi
+
+.PHONY: deny-install
+deny-install: ## build cargo-deny if missing; takes minutes, so only CI does it unasked
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install -q --locked --root $(TOOLS) cargo-deny
+
+.PHONY: advisories
+advisories: ## known vulnerabilities in dependencies (fetches the RustSec database)
+	$(CARGO) deny --all-features --locked check advisories
+
+.PHONY: size
+size: ## largest files and functions; fails over 900 lines a file or 120 a function
+	@python3 scripts/size.py
+
+.PHONY: doc
+doc: deps ## API documentation, warnings refused
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps --locked
+
+.PHONY: cost
+cost: deps ## system calls and allocations of one small exchange; fails over the budget
+	@scripts/deps.sh strace
+	@$(COST)
+
+.PHONY: bench
+bench: cost ## measurements
+
+.PHONY: fuzz-smoke
+fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS (needs a nightly toolchain and cargo-fuzz)
+	@scripts/fuzz-smoke.sh $(FUZZ_SECONDS)
+
+.PHONY: conformance
+conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1; QUICK=1; MIMUS=curl
+	@scripts/deps.sh conformance
+	@if [ "$(MIMUS)" = target/debug/mimus ]; then $(CARGO) build -q --locked -p mimus-cli --bin mimus; fi
+	@python3 conformance/run.py --client "$(MIMUS)" $(if $(QUICK),--quick) $(ONLY)
+
+.PHONY: clean
+clean: ## remove everything built
+	$(CARGO) clean

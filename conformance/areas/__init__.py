@@ -1,0 +1,1 @@
+"""One package for each area; the runner finds them by being here."""

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Fails when a row of rfc-matrix.toml names a test that does not exist.
+
+Looks for the function itself, with a #[test] attribute above it, in the file that the module path
+of the row leads to.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KEYS = {"rfc": int, "section": str, "must": str, "test": str}
+
+
+def packages() -> dict[str, Path]:
+    """The directory of each package in the workspace, by name."""
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    found = {}
+    for member in workspace["members"]:
+        for manifest in sorted(ROOT.glob(f"{member}/Cargo.toml")):
+            name = tomllib.loads(manifest.read_text())["package"]["name"]
+            found[name] = manifest.parent
+    return found
+
+
+def candidates(package: Path, modules: list[str]) -> list[Path]:
+    """Files in which a test of this module path may stand, innermost modules inline or not."""
+    files = []
+    for base, depth in ((package / "tests", 1), (package / "src", 0)):
+        for length in range(len(modules), depth - 1, -1):
+            stem = base.joinpath(*modules[:length])
+            files += [stem.with_suffix(".rs")] if length else []
+            files += [stem / name for name in ("main.rs", "mod.rs", "lib.rs")]
+    return [file for file in files if file.is_file()]
+
+
+def has_test(file: Path, function: str) -> bool:
+    """Whether `function` stands in the file under a test attribute (others may stand between)."""
+    pattern = rf"#\[(?:\w+::)*test[^\]]*\]\s*(?:#\[[^\]]*\]\s*|//[^\n]*\n\s*)*(?:async\s+)?fn\s+{function}\b"
+    return re.search(pattern, file.read_text()) is not None
+
+
+def fault(row: dict, known: dict[str, Path]) -> str | None:
+    """What is wrong with a row."""
+    for key, kind in KEYS.items():
+        if not isinstance(row.get(key), kind):
+            return f"no {key}"
+    if extra := row.keys() - KEYS:
+        return f"unknown keys {sorted(extra)}"
+    package, *modules, function = row["test"].split("::")
+    if package not in known:
+        return f"no package {package}"
+    if not any(has_test(file, function) for file in candidates(known[package], modules)):
+        return f"no test {row['test']}"
+    return None
+
+
+def main() -> int:
+    rows = tomllib.loads((ROOT / "conformance/rfc-matrix.toml").read_text()).get("row", [])
+    known = packages()
+    faults = [(row, found) for row in rows if (found := fault(row, known))]
+    for row, found in faults:
+        print(f"RFC {row.get('rfc')} section {row.get('section')}: {found}", file=sys.stderr)
+    print(f"{len(rows)} requirements, {len(rows) - len(faults)} with a test")
+    return 1 if faults or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

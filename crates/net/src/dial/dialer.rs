@@ -1,0 +1,404 @@
+//! The way from a [`Plan`] to a [`Dialed`], phase by phase.
+
+use std::{
+    future::{Future, poll_fn},
+    io,
+    net::{IpAddr, SocketAddr},
+    path::Path,
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use super::{
+    ConnectErrors, DialTimeouts, DialTimings, Dialed, Dialer, Host, Override, Plan, Race, Resolve,
+    SystemResolver, TlsPlan,
+    race::connect_any,
+};
+use crate::{
+    DialError, DialErrorKind, Phase, Runtime, Socket,
+    proxy::{self, Proxy, ProxyKind},
+    rt::{Endpoint, OptionError},
+    tls,
+};
+
+type Stream = Box<dyn Socket>;
+
+impl Dialer {
+    /// A dialer on `runtime` with the system's resolver and no overrides.
+    pub fn new(runtime: Arc<dyn Runtime>) -> Self {
+        Dialer {
+            runtime,
+            resolver: Arc::new(SystemResolver),
+            overrides: Arc::default(),
+        }
+    }
+
+    /// The same with another resolver.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    /// The same with fixed answers for some names.
+    #[must_use]
+    pub fn with_overrides(mut self, overrides: Vec<Override>) -> Self {
+        self.overrides = Arc::new(overrides);
+        self
+    }
+
+    /// Carries out `plan`. The socket comes without a deadline.
+    ///
+    /// # Errors
+    /// A [`DialError`] that names the phase. Dropping the future closes whatever was open.
+    pub async fn dial(&self, plan: &Plan, timeouts: &DialTimeouts) -> Result<Dialed, DialError> {
+        Dial {
+            dialer: self,
+            plan,
+            timeouts,
+            timings: DialTimings::default(),
+        }
+        .run()
+        .await
+    }
+}
+
+/// One dial under way.
+struct Dial<'a> {
+    dialer: &'a Dialer,
+    plan: &'a Plan,
+    timeouts: &'a DialTimeouts,
+    timings: DialTimings,
+}
+
+impl Dial<'_> {
+    async fn run(mut self) -> Result<Dialed, DialError> {
+        let plan = self.plan;
+        let mut socket = match (&plan.unix, &plan.proxy) {
+            (None, None) => self.connect(&plan.host, plan.port).await?,
+            (None, Some(proxy)) => self.connect_through(proxy).await?,
+            (Some(path), None) => self.connect_unix(path).await?,
+            (Some(_), Some(_)) => return Err(unix_and_proxy()),
+        };
+        if let Some(tls) = &plan.tls {
+            let start = Instant::now();
+            socket = self.secure(socket, tls, &plan.host, plan.port).await?;
+            self.timings.tls = Some(start.elapsed());
+        }
+        socket.set_deadline(None);
+        let tls = plan.tls.as_ref().and_then(|_| socket.tls().cloned());
+        Ok(Dialed {
+            socket,
+            timings: self.timings,
+            tls,
+        })
+    }
+
+    /// The transport connection to a host.
+    async fn connect(&mut self, host: &Host, port: u16) -> Result<Stream, DialError> {
+        let addrs = self.resolve(host, port).await?;
+        let addrs = self.reachable(addrs, host)?;
+        let start = Instant::now();
+        let limit = Limit::new(self.timeouts.connect, self.timeouts.total, start);
+        let mut race = Race::new(addrs, start);
+        let runtime = &*self.dialer.runtime;
+        let connecting = connect_any(runtime, &self.plan.socket, &mut race);
+        let outcome = within(runtime, limit.at, connecting).await;
+        self.timings.connect = Some(start.elapsed());
+        match outcome {
+            Some(Some(socket)) => Ok(socket),
+            Some(None) => Err(connect_error(host, port, race)),
+            None => Err(connect_timeout(host, port, &race, &limit)),
+        }
+    }
+
+    async fn connect_unix(&mut self, path: &Path) -> Result<Stream, DialError> {
+        let start = Instant::now();
+        let limit = Limit::new(self.timeouts.connect, self.timeouts.total, start);
+        let (runtime, to) = (&*self.dialer.runtime, Endpoint::Unix(path.to_owned()));
+        let outcome = within(runtime, limit.at, runtime.connect(&to, &self.plan.socket)).await;
+        self.timings.connect = Some(start.elapsed());
+        match outcome {
+            Some(Ok(socket)) => Ok(socket),
+            Some(Err(e)) => Err(DialError::io(Phase::Connect, path.display().to_string(), e)),
+            None => Err(limit.exceeded(Phase::Connect, &path.display())),
+        }
+    }
+
+    /// The connection to a proxy and, where the plan needs one, the tunnel through it.
+    async fn connect_through(&mut self, proxy: &Proxy) -> Result<Stream, DialError> {
+        let hop = self.proxy_tls(proxy)?;
+        let resolved = self.target_for(proxy).await?;
+        let mut socket = self.connect(&proxy.host, proxy.port).await?;
+        let start = Instant::now();
+        if let Some(tls) = &hop {
+            socket = self.secure(socket, tls, &proxy.host, proxy.port).await?;
+        }
+        let tunnel = self.needs_tunnel(proxy);
+        if tunnel {
+            let limit = Limit::new(self.timeouts.tls, self.timeouts.total, Instant::now());
+            socket.set_deadline(limit.at);
+            let (host, mut port) = (&self.plan.host, self.plan.port);
+            if let Some(addr) = resolved {
+                port = addr.port();
+            }
+            socket = proxy::tunnel(proxy, socket, host, port, resolved.map(|a| a.ip())).await?;
+        }
+        if tunnel || hop.is_some() {
+            self.timings.proxy = Some(start.elapsed());
+        }
+        Ok(socket)
+    }
+
+    /// The origin's address, for the kinds of proxy that want names resolved here.
+    async fn target_for(&mut self, proxy: &Proxy) -> Result<Option<SocketAddr>, DialError> {
+        let v4_only = match proxy.kind {
+            ProxyKind::Socks4 => true,
+            ProxyKind::Socks5 => false,
+            _ => return Ok(None),
+        };
+        let (host, port) = (&self.plan.host, self.plan.port);
+        let addrs = self.resolve(host, port).await?;
+        let usable = addrs.into_iter().find(|a| a.is_ipv4() || !v4_only);
+        // SOCKS4 has no room for an IPv6 address.
+        usable
+            .map(Some)
+            .ok_or_else(|| no_address(host, "no IPv4 address, as SOCKS4 needs"))
+    }
+
+    fn needs_tunnel(&self, proxy: &Proxy) -> bool {
+        match proxy.kind {
+            // RFC 9112 section 3.2.2: a plain-text request is forwarded in absolute-form.
+            ProxyKind::Http | ProxyKind::Https => self.plan.tls.is_some() || self.plan.tunnel,
+            _ => true,
+        }
+    }
+
+    fn proxy_tls(&self, proxy: &Proxy) -> Result<Option<TlsPlan>, DialError> {
+        if proxy.kind != ProxyKind::Https {
+            return Ok(None);
+        }
+        let missing = || {
+            let detail = format!("no TLS configuration for the HTTPS proxy {}", proxy.host);
+            DialError::new(Phase::Tls, DialErrorKind::Config, detail)
+        };
+        let config = self.plan.proxy_tls.clone().ok_or_else(missing)?;
+        // CONNECT is spoken in HTTP/1.1 here, whatever the origin's ALPN is.
+        Ok(Some(TlsPlan {
+            config,
+            alpn: vec![b"http/1.1"],
+            early_data: false,
+        }))
+    }
+
+    async fn secure(
+        &self,
+        mut socket: Stream,
+        plan: &TlsPlan,
+        host: &Host,
+        port: u16,
+    ) -> Result<Stream, DialError> {
+        let limit = Limit::new(self.timeouts.tls, self.timeouts.total, Instant::now());
+        socket.set_deadline(limit.at);
+        tls::connect(socket, plan, host, port).await
+    }
+
+    async fn resolve(&mut self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, DialError> {
+        let name = match host {
+            Host::Name(name) => name,
+            Host::Addr(ip, zone) => return Ok(vec![literal(*ip, *zone, port)]),
+        };
+        match self.overridden(name, port) {
+            Some(fixed) if fixed.is_empty() => return Err(no_address(host, "no address")),
+            Some(fixed) => return Ok(fixed),
+            None => {}
+        }
+        let start = Instant::now();
+        let limit = Limit::new(self.timeouts.resolve, self.timeouts.total, start);
+        let runtime = &*self.dialer.runtime;
+        let lookup = self.dialer.resolver.resolve(name, runtime);
+        let outcome = within(runtime, limit.at, lookup).await;
+        let spent = self.timings.resolve.unwrap_or_default() + start.elapsed();
+        self.timings.resolve = Some(spent);
+        match outcome {
+            Some(Ok(ips)) if ips.is_empty() => Err(no_address(host, "no address")),
+            Some(Ok(ips)) => Ok(ips
+                .into_iter()
+                .map(|ip| SocketAddr::new(ip, port))
+                .collect()),
+            Some(Err(e)) => Err(resolve_error(name, e)),
+            None => Err(limit.exceeded(Phase::Resolve, name)),
+        }
+    }
+
+    fn overridden(&self, name: &str, port: u16) -> Option<Vec<SocketAddr>> {
+        let matches = |o: &&Override| {
+            o.host.eq_ignore_ascii_case(name) && o.port.is_none_or(|only| only == port)
+        };
+        let fixed = self.dialer.overrides.iter().find(matches)?;
+        let with_port = |addr: &SocketAddr| match addr.port() {
+            0 => with_port(*addr, port),
+            _ => *addr,
+        };
+        Some(fixed.addrs.iter().map(with_port).collect())
+    }
+
+    /// The addresses that a bound socket can reach.
+    fn reachable(
+        &self,
+        mut addrs: Vec<SocketAddr>,
+        host: &Host,
+    ) -> Result<Vec<SocketAddr>, DialError> {
+        let Some(bind) = self.plan.socket.bind else {
+            return Ok(addrs);
+        };
+        addrs.retain(|addr| addr.is_ipv4() == bind.is_ipv4());
+        if addrs.is_empty() {
+            return Err(no_address(
+                host,
+                &format!("no address of the family of {bind}"),
+            ));
+        }
+        Ok(addrs)
+    }
+}
+
+fn literal(ip: IpAddr, zone: u32, port: u16) -> SocketAddr {
+    match ip {
+        IpAddr::V4(_) => SocketAddr::new(ip, port),
+        IpAddr::V6(ip) => std::net::SocketAddrV6::new(ip, port, 0, zone).into(),
+    }
+}
+
+fn with_port(mut addr: SocketAddr, port: u16) -> SocketAddr {
+    addr.set_port(port);
+    addr
+}
+
+/// When a phase has to end, and which of two limits says so.
+struct Limit {
+    at: Option<Instant>,
+    phase: Option<Duration>,
+}
+
+impl Limit {
+    fn new(phase: Option<Duration>, total: Option<Instant>, now: Instant) -> Self {
+        // A duration beyond the end of the clock is no limit.
+        let own = phase.and_then(|limit| now.checked_add(limit));
+        match (own, total) {
+            (Some(own), Some(total)) if total < own => Limit {
+                at: Some(total),
+                phase: None,
+            },
+            (Some(own), _) => Limit {
+                at: Some(own),
+                phase,
+            },
+            (None, total) => Limit {
+                at: total,
+                phase: None,
+            },
+        }
+    }
+
+    fn exceeded(&self, phase: Phase, what: &dyn std::fmt::Display) -> DialError {
+        DialError::new(phase, DialErrorKind::Timeout, format!("{what}: {self}"))
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.phase {
+            Some(limit) => write!(f, "not done within {limit:?}"),
+            None => f.write_str("not done before the call's total timeout"),
+        }
+    }
+}
+
+/// `future`'s output, or `None` when `at` comes first. The timer is made when it has to wait.
+async fn within<T>(
+    runtime: &dyn Runtime,
+    at: Option<Instant>,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    let mut future = pin!(future);
+    let mut timer = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        let Some(at) = at else { return Poll::Pending };
+        let timer = timer.get_or_insert_with(|| runtime.sleep_until(at));
+        timer.as_mut().poll(cx).map(|()| None)
+    })
+    .await
+}
+
+fn unix_and_proxy() -> DialError {
+    let detail = "a Unix socket and a proxy exclude each other";
+    DialError::new(Phase::Connect, DialErrorKind::Config, detail)
+}
+
+fn no_address(host: &Host, what: &str) -> DialError {
+    DialError::new(
+        Phase::Resolve,
+        DialErrorKind::NameNotFound,
+        format!("{host}: {what}"),
+    )
+}
+
+fn resolve_error(name: &str, error: io::Error) -> DialError {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound => DialErrorKind::NameNotFound,
+        io::ErrorKind::InvalidInput => DialErrorKind::Config,
+        _ => return DialError::io(Phase::Resolve, name, error),
+    };
+    DialError::new(Phase::Resolve, kind, name).caused_by(error)
+}
+
+/// Every address has failed.
+fn connect_error(host: &Host, port: u16, race: Race<io::Error>) -> DialError {
+    let mut failures = race.into_failures();
+    let is_option = |e: &io::Error| e.get_ref().is_some_and(|e| e.is::<OptionError>());
+    let kind = if failures.iter().any(|(_, e)| is_option(e)) {
+        DialErrorKind::Config
+    } else if failures
+        .iter()
+        .all(|(_, e)| e.kind() == io::ErrorKind::TimedOut)
+    {
+        DialErrorKind::Timeout
+    } else {
+        DialErrorKind::Io
+    };
+    match (failures.pop(), failures.len()) {
+        (Some((addr, error)), 0) => {
+            DialError::new(Phase::Connect, kind, target(host, port, addr)).caused_by(error)
+        }
+        (last, more) => {
+            failures.extend(last);
+            let detail = format!("{host}:{port} ({} addresses)", more + 1);
+            DialError::new(Phase::Connect, kind, detail).caused_by(ConnectErrors(failures))
+        }
+    }
+}
+
+/// No address has answered in time.
+fn connect_timeout(host: &Host, port: u16, race: &Race<io::Error>, limit: &Limit) -> DialError {
+    let silent: Vec<String> = race.running().map(|addr| addr.ip().to_string()).collect();
+    let what = match host {
+        Host::Name(_) => format!("{host}:{port} ({})", silent.join(", ")),
+        Host::Addr(..) => format!("{host}:{port}"),
+    };
+    limit.exceeded(Phase::Connect, &what)
+}
+
+/// `example.com:443 (93.184.216.34)`, and an address only once.
+fn target(host: &Host, port: u16, addr: SocketAddr) -> String {
+    match host {
+        Host::Name(_) if addr.port() == port => format!("{host}:{port} ({})", addr.ip()),
+        Host::Name(_) => format!("{host}:{port} ({addr})"),
+        Host::Addr(..) => format!("{host}:{port}"),
+    }
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Installs what is missing for one purpose: `build`, `strace` or `conformance`.
+# Does nothing when all is there. Installs on Debian and its kin only; elsewhere it names what to install.
+set -euo pipefail
+
+readonly MIN_RUST=1.88
+# Kept beside the build, so that nothing lands in the user's own directories.
+readonly TOOLS="${CARGO_TARGET_DIR:-target}/tools/bin"
+readonly GO_HTTPBIN=github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.26.0
+
+# Servers live in sbin, which is not on every user's path.
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+
+say() { printf 'deps: %s\n' "$*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# bindgen loads libclang at build time; its -dev package is not needed.
+have_libclang() {
+    [ -n "${LIBCLANG_PATH:-}" ] && return 0
+    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null && return 0
+    # Read to the end: `grep -q` would close the pipe and pipefail would call that a failure.
+    ldconfig -p 2>/dev/null | grep -c libclang >/dev/null
+}
+
+# Prints the Debian packages for what is missing.
+missing_for() {
+    case "$1" in
+        build)
+            have cc && have c++ || echo build-essential
+            have make || echo make
+            have cmake || echo cmake
+            have clang || echo clang
+            have_libclang || echo libclang-dev
+            have pkg-config || echo pkg-config
+            have git || echo git
+            have python3 || echo python3
+            have curl || have rustc || echo curl ca-certificates
+            ;;
+        strace) have strace || echo strace ;;
+        conformance)
+            have nginx || echo nginx-light
+            have squid || echo squid
+            have tinyproxy || echo tinyproxy
+            have microsocks || echo microsocks
+            have danted || echo dante-server
+            have openssl || echo openssl
+            have go || [ -x "$TOOLS/go-httpbin" ] || echo golang-go
+            ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+can_install() {
+    have apt-get || return 1
+    [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }
+}
+
+# Debian starts a server when it installs it, and at every boot from then on. The policy hook forbids
+# the first, for this installation only; `disable` the second, and only for what was just installed.
+readonly HOOK=/usr/sbin/policy-rc.d
+apt_install() {
+    local status=0 package
+    if [ ! -e "$HOOK" ]; then
+        trap 'as_root rm -f "$HOOK"' EXIT
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$HOOK" >/dev/null
+        as_root chmod 755 "$HOOK"
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    { as_root apt-get update -qq && as_root apt-get install -y -qq --no-install-recommends "$@"; } \
+        >&2 </dev/null || status=$?
+    for package in "$@"; do
+        case "$package" in
+            nginx-light) disable nginx ;;
+            dante-server) disable danted ;;
+            squid | tinyproxy | microsocks) disable "$package" ;;
+        esac
+    done
+    return "$status"
+}
+
+disable() {
+    have systemctl || return 0
+    as_root systemctl disable --quiet "$1" >&2 || say "could not disable the service $1"
+}
+
+# Required packages end the run when they cannot be had; servers of conformance are only skipped.
+provide() {
+    local purpose=$1 packages
+    read -ra packages <<<"$(missing_for "$purpose" | tr '\n' ' ')"
+    [ "${#packages[@]}" -gt 0 ] || return 0
+    if ! can_install; then
+        say "missing, and not installable here (needs apt-get, and root or sudo without a password)."
+        say "Install with your system's package manager (Debian names): ${packages[*]}"
+        return 1
+    fi
+    say "installing ${packages[*]}"
+    apt_install "${packages[@]}" || { say "apt-get could not install: ${packages[*]}"; return 1; }
+}
+
+check_rust() {
+    if ! have rustc || ! have cargo; then
+        say "no Rust toolchain: install rustc and cargo >= $MIN_RUST, see https://rustup.rs"
+        return 1
+    fi
+    local version
+    version=$(rustc --version | awk '{ print $2 }')
+    if [ "$(printf '%s\n' "$MIN_RUST" "${version%%-*}" | sort -V | head -n 1)" != "$MIN_RUST" ]; then
+        say "rustc $version is too old: $MIN_RUST or later is needed (rustup update stable)"
+        return 1
+    fi
+    check_component rustfmt fmt
+    check_component clippy clippy
+}
+
+# Only `make lint` needs these, so a missing one does not end the run.
+check_component() {
+    cargo "$2" --version >/dev/null 2>&1 && return 0
+    if have rustup && rustup component add "$1" >&2; then return 0; fi
+    say "$1 is missing and could not be added: \`make lint\` will not work (rustup component add $1)"
+}
+
+build_httpbin() {
+    [ -x "$TOOLS/go-httpbin" ] && return 0
+    have go || { say "no go: the checks against go-httpbin will be skipped"; return 0; }
+    say "building go-httpbin"
+    mkdir -p "$TOOLS"
+    GOBIN="$(cd "$TOOLS" && pwd)" go install "$GO_HTTPBIN" >&2 ||
+        say "go-httpbin could not be built: its checks will be skipped"
+}
+
+case "${1:-}" in
+    build) provide build && check_rust ;;
+    strace) provide strace ;;
+    conformance)
+        provide conformance || say "going on: checks whose server is not there are skipped"
+        build_httpbin
+        ;;
+    *) echo "usage: $0 build|strace|conformance" >&2; exit 2 ;;
+esac

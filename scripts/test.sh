@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs every test there is and ends with one line that sums them: `N passed, N failed`.
+set -euo pipefail
+
+readonly LOG="${CARGO_TARGET_DIR:-target}/test.log"
+mkdir -p "$(dirname "$LOG")"
+status=0
+
+cargo test --workspace --all-features --locked --no-fail-fast 2>&1 | tee "$LOG" || status=$?
+for suite in scripts/tests conformance/tests; do
+    [ -d "$suite" ] || continue
+    python3 -m unittest discover -v -s "$suite" 2>&1 | tee -a "$LOG" || status=$?
+done
+
+# libtest: "test result: ok. 5 passed; 0 failed; ..."; unittest -v: "test_x (...) ... ok|FAIL|ERROR".
+awk '
+    /^test result: / { passed += $4; failed += $6 }
+    /^test_.* \.\.\. ok$/ { passed++ }
+    /^test_.* \.\.\. (FAIL|ERROR)$/ { failed++ }
+    END { printf "%d passed, %d failed\n", passed, failed }
+' "$LOG"
+if [ "$status" != 0 ]; then
+    echo "test: not all of it built and passed, see above" >&2
+fi
+exit "$status"
