@@ -50,7 +50,7 @@ pub enum Credentials {
     },
     /// RFC 6750: sent with the first request.
     Bearer(Secret),
-    /// RFC 7616: the answer to a challenge; see [`DigestSession`](super::digest::DigestSession).
+    /// RFC 7616: the answer to a challenge; see [`DigestSession`].
     Digest {
         /// The user name.
         user: String,

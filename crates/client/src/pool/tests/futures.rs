@@ -215,18 +215,18 @@ fn ten_thousand_exchanges_share_six_connections() {
 /// One exchange, with a character of its own.
 fn exchange(pool: &Rig, alive: &Arc<AtomicUsize>, most: &AtomicUsize, n: u32) {
     let mut future = ask(pool, n % 3);
-    if n % 5 == 0 {
+    if n.is_multiple_of(5) {
         // Polled once, and given up.
         let _ = poll(&mut future, Waker::noop());
         return;
     }
     let lease = match block_on(future) {
-        Acquired::Dial(_) if n % 11 == 0 => return,
+        Acquired::Dial(_) if n.is_multiple_of(11) => return,
         Acquired::Dial(permit) => permit.connected(Conn::open(alive), Instant::now()),
         Acquired::Lease(lease) => lease,
     };
     most.fetch_max(pool.stats().open(), Ordering::SeqCst);
-    if n % 13 != 0 {
+    if !n.is_multiple_of(13) {
         lease.release(Instant::now());
     }
 }

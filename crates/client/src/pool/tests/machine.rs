@@ -64,7 +64,6 @@ fn the_newest_idle_connection_is_reused_first() {
         let (permit, conn, _) = lease(&mut pool, "a", now);
         assert!(permit.is_reused());
         assert_eq!(conn, expected);
-        std::mem::forget(permit);
     }
 }
 
