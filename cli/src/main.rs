@@ -1,2 +1,20 @@
-//! mimus.
-fn main() {}
+//! HTTP from the shell.
+
+mod address;
+mod client;
+mod docs;
+mod exit;
+mod fields;
+mod flags;
+mod interrupt;
+mod observe;
+mod output;
+mod payload;
+mod request;
+mod run;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run::run()
+}

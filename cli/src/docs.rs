@@ -1,0 +1,168 @@
+//! Help, man page, completions and version: all made from the flags.
+
+use std::io;
+
+use clap::{Command, CommandFactory};
+use clap_mangen::{
+    Man,
+    roff::{Roff, bold, roman},
+};
+
+use crate::{
+    exit::{Exit, Failure},
+    flags::{AboutFlags, Flags, HelpTopic},
+    output::{to_stdout, variable_names},
+};
+
+/// What follows the short help.
+const MORE: &str = "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.";
+
+/// What the environment can say.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("http_proxy, HTTPS_PROXY, ALL_PROXY", "The proxy to use, when there is no -x."),
+    ("NO_PROXY", "The hosts to go to without a proxy."),
+    ("NETRC", "The netrc file of -n."),
+    ("SSL_CERT_FILE, SSL_CERT_DIR", "The trusted certificates, when there is no --cacert."),
+    ("PAGER", "The pager; less by default, cat or nothing for none."),
+    ("NO_COLOR", "No colours, when it is not empty."),
+];
+
+/// What people do with it.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("Show a page's head and body.", "mimus -i https://example.com/"),
+    ("Send JSON, and see what comes back.", "mimus --json '{\"name\": \"value\"}' localhost:8080/api"),
+    ("Upload a file in a form.", "mimus -F photo=@cat.jpg -F title=Cat localhost:8080/upload"),
+    ("Go on with a download that broke.", "mimus -C - -O https://example.com/large.iso"),
+    ("Measure.", "mimus -s -o /dev/null -w '%{time_connect} %{time_total}\\n' https://example.com/"),
+];
+
+/// Answers the flags that only ask about this program. `None` when there is work to do.
+pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
+    if let Some(topic) = about.help {
+        return Some(to_stdout(help(topic).as_bytes()));
+    }
+    if about.version {
+        return Some(to_stdout(version().as_bytes()));
+    }
+    if about.man {
+        let page = man().map_err(|e| Failure::write("the man page", &e));
+        return Some(page.and_then(|page| to_stdout(&page)));
+    }
+    let shell = about.completions?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Flags::command(), "mimus", &mut script);
+    Some(to_stdout(&script))
+}
+
+fn help(topic: HelpTopic) -> String {
+    let mut command = Flags::command();
+    match topic {
+        HelpTopic::Short => command.after_help(MORE).render_help().to_string(),
+        HelpTopic::All => {
+            let after = [section("Exit codes", &exit_codes()), section("Environment", &environment())];
+            let after = [&after[..], &[variables()]].concat().join("\n");
+            command = command.after_long_help(after);
+            command.render_long_help().to_string()
+        }
+    }
+}
+
+fn exit_codes() -> Vec<(String, &'static str)> {
+    Exit::TABLE.iter().map(|(code, meaning)| (code.to_string(), meaning.trim())).collect()
+}
+
+fn environment() -> Vec<(String, &'static str)> {
+    ENVIRONMENT.iter().map(|(name, meaning)| ((*name).to_owned(), *meaning)).collect()
+}
+
+fn section(title: &str, rows: &[(String, &str)]) -> String {
+    let mut text = format!("{title}:\n");
+    for (name, meaning) in rows {
+        let line = match name.len() {
+            ..4 => format!("  {name:>3}  {meaning}\n"),
+            _ => format!("  {name}\n          {meaning}\n"),
+        };
+        text.push_str(&line);
+    }
+    text
+}
+
+fn variables() -> String {
+    let names: Vec<&str> = variable_names().collect();
+    let lines: Vec<String> = names.chunks(5).map(|row| format!("  {}", row.join(", "))).collect();
+    format!("Names for -w:\n{}\n", lines.join(",\n"))
+}
+
+fn version() -> String {
+    let protocols = "HTTP/1.0, HTTP/1.1";
+    let rest = "TLS 1.2 and 1.3, gzip, deflate, br, zstd, HTTP and SOCKS proxies, Unix sockets";
+    format!("mimus {}\n{protocols}; {rest}\n", env!("CARGO_PKG_VERSION"))
+}
+
+fn man() -> io::Result<Vec<u8>> {
+    let man = Man::new(manual_command());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut extra = Roff::new();
+    list(&mut extra, "EXIT STATUS", &exit_codes());
+    list(&mut extra, "ENVIRONMENT", &environment());
+    let examples: Vec<(String, &str)> =
+        EXAMPLES.iter().map(|(what, line)| ((*what).to_owned(), *line)).collect();
+    list(&mut extra, "EXAMPLES", &examples);
+    extra.control("SH", ["WRITE-OUT NAMES"]);
+    extra.text([roman(variable_names().collect::<Vec<_>>().join(", "))]);
+    extra.to_writer(&mut page)?;
+    Ok(page)
+}
+
+fn manual_command() -> Command {
+    Flags::command().long_about(
+        "mimus fetches URLs, and sends what is to be sent, over HTTP. The body of the response goes \
+         to the standard output, everything else to the standard error; the exit code says how it \
+         went. Flags that curl has mean here what they mean there.",
+    )
+}
+
+fn list(roff: &mut Roff, title: &str, rows: &[(String, &str)]) {
+    roff.control("SH", [title]);
+    for (name, meaning) in rows {
+        roff.control("TP", []);
+        roff.text([bold(name.as_str())]);
+        roff.text([roman(*meaning)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_help_is_short_and_the_long_one_is_whole() {
+        let short = help(HelpTopic::Short);
+        let all = help(HelpTopic::All);
+        assert!(short.lines().count() < 80, "{}", short.lines().count());
+        for arg in Flags::command().get_arguments() {
+            if let Some(long) = arg.get_long() {
+                assert!(all.contains(&format!("--{long}")), "{long} is not in the help");
+            }
+        }
+        assert!(all.contains("  28  A timeout fired."));
+        assert!(!short.contains("--retry-max-time") && short.contains("--location"));
+    }
+
+    #[test]
+    fn the_man_page_has_every_flag_and_every_exit_code() {
+        let page = String::from_utf8(man().unwrap()).unwrap().replace("\\-", "-");
+        for arg in Flags::command().get_arguments() {
+            if let Some(long) = arg.get_long() {
+                assert!(page.contains(&format!("--{long}")), "{long} is not in the man page");
+            }
+        }
+        assert!(page.contains(".SH \"EXIT STATUS\"") || page.contains(".SH EXIT STATUS"), "{page}");
+        assert!(page.contains("130"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Flags about how a connection is made.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::values::{Interface, ResolveRule, UserFlag};
+
+/// Flags about how a connection is made.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct ConnectionFlags {
+    /// Go through this proxy: http, https, socks4, socks4a, socks5 or socks5h
+    ///
+    /// Without it the environment's http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY count. '' is no
+    /// proxy.
+    #[arg(short = 'x', long, value_name = "[SCHEME://]HOST[:PORT]", value_hint = ValueHint::Url)]
+    pub(crate) proxy: Option<String>,
+
+    /// Log in at the proxy as USER:PASSWORD
+    #[arg(
+        short = 'U',
+        long,
+        value_name = "USER:PASSWORD",
+        allow_hyphen_values = true,
+        requires = "proxy",
+        hide_short_help = true
+    )]
+    pub(crate) proxy_user: Option<UserFlag>,
+
+    /// Go to these hosts without a proxy; '*' is all
+    #[arg(long, value_name = "HOSTS", hide_short_help = true)]
+    pub(crate) noproxy: Option<String>,
+
+    /// Go through the proxy by CONNECT for http too
+    #[arg(short = 'p', long, hide_short_help = true)]
+    pub(crate) proxytunnel: bool,
+
+    /// Take ADDRESS for HOST and PORT, without asking a resolver
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", hide_short_help = true)]
+    pub(crate) resolve: Vec<ResolveRule>,
+
+    /// Connect to this Unix socket
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_hint = ValueHint::FilePath,
+        conflicts_with = "proxy",
+        hide_short_help = true
+    )]
+    pub(crate) unix_socket: Option<PathBuf>,
+
+    /// Connect from this address or network interface
+    #[arg(long, value_name = "NAME|ADDRESS", hide_short_help = true)]
+    pub(crate) interface: Option<Interface>,
+
+    /// Connect to IPv4 addresses only
+    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
+    pub(crate) ipv4: bool,
+
+    /// Connect to IPv6 addresses only
+    #[arg(short = '6', long, hide_short_help = true)]
+    pub(crate) ipv6: bool,
+}
+
+/// Flags about TLS.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS")]
+pub(crate) struct TlsFlags {
+    /// Accept any certificate: encrypted, but with nobody knows whom
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+
+    /// Trust the certificates in this PEM file, and no others
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+
+    /// Present the certificate in this PEM file
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        hide_short_help = true
+    )]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// The private key of --cert, when it is not in the same file
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        requires = "cert",
+        hide_short_help = true
+    )]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Speak TLS 1.2 or newer, which is the default
+    #[arg(long = "tlsv1.2", conflicts_with = "tls13", hide_short_help = true)]
+    pub(crate) tls12: bool,
+
+    /// Speak TLS 1.3 or newer
+    #[arg(long = "tlsv1.3", hide_short_help = true)]
+    pub(crate) tls13: bool,
+
+    /// Speak no newer TLS than this
+    #[arg(long, value_name = "VERSION", value_enum, hide_short_help = true)]
+    pub(crate) tls_max: Option<MaxVersion>,
+
+    /// Send GET and HEAD with the TLS handshake when a session is resumed
+    ///
+    /// Saves a round trip. Somebody on the way could send the request again.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) early_data: bool,
+}
+
+/// The newest TLS to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MaxVersion {
+    /// TLS 1.2, RFC 5246.
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3, RFC 8446.
+    #[value(name = "1.3")]
+    Tls13,
+}

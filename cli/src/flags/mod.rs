@@ -1,0 +1,167 @@
+//! The flags, as data: help, the man page and the completions are made from these items and their
+//! doc comments, and from nothing else.
+
+mod access;
+mod connection;
+mod output;
+mod request;
+pub(crate) mod values;
+
+use clap::{
+    Args, CommandFactory, FromArgMatches, Parser, ValueHint,
+    error::{Error, ErrorKind},
+};
+use http::Method;
+
+pub(crate) use self::{
+    access::{AuthFlags, PolicyFlags},
+    connection::{ConnectionFlags, MaxVersion, TlsFlags},
+    output::{ColorWhen, OutputFlags, TerminalFlags},
+    request::{DataKind, DataPart, RequestFlags},
+};
+
+/// HTTP from the shell.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mimus",
+    version,
+    disable_help_flag = true,
+    disable_version_flag = true,
+    max_term_width = 100,
+    override_usage = "mimus [OPTIONS] [METHOD] URL...",
+    next_help_heading = "Arguments"
+)]
+pub(crate) struct Flags {
+    /// What to do, and where
+    ///
+    /// URLs, fetched one after the other over the same connections. A URL without a scheme is taken
+    /// as http. Before the first URL may stand a method: get, head, post, put, patch, delete or
+    /// options, or the word request and any method at all. Without one the method is GET, or POST
+    /// when there is data, or PUT with -T.
+    #[arg(value_name = "[METHOD] URL...", value_hint = ValueHint::Url)]
+    words: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) request: RequestFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+    #[command(flatten)]
+    pub(crate) terminal: TerminalFlags,
+    #[command(flatten)]
+    pub(crate) policy: PolicyFlags,
+    #[command(flatten)]
+    pub(crate) auth: AuthFlags,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionFlags,
+    #[command(flatten)]
+    pub(crate) tls: TlsFlags,
+    #[command(flatten)]
+    pub(crate) about: AboutFlags,
+
+    /// The data flags in the order in which they were given.
+    #[arg(skip)]
+    pub(crate) data: Vec<DataPart>,
+}
+
+/// Flags that tell about this program and do nothing else.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "About")]
+pub(crate) struct AboutFlags {
+    /// Show this help; with "all", every flag and the exit codes
+    #[arg(short, long, value_name = "all", num_args = 0..=1, default_missing_value = "short")]
+    pub(crate) help: Option<HelpTopic>,
+
+    /// Show the version and what was built in
+    #[arg(short = 'V', long)]
+    pub(crate) version: bool,
+
+    /// Print the man page, in roff
+    ///
+    /// To read it at once: mimus --man | man -l -
+    #[arg(long, hide_short_help = true)]
+    pub(crate) man: bool,
+
+    /// Print a completion script for this shell
+    #[arg(long, value_name = "SHELL", hide_short_help = true)]
+    pub(crate) completions: Option<clap_complete::Shell>,
+}
+
+/// How much help is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum HelpTopic {
+    /// The everyday flags, one line each.
+    #[value(hide = true)]
+    Short,
+    /// Every flag, in full.
+    All,
+}
+
+/// What the words of the command line ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Targets {
+    /// The method, when one was named.
+    pub(crate) method: Option<Method>,
+    /// The URLs as given; at least one.
+    pub(crate) urls: Vec<String>,
+}
+
+impl Flags {
+    /// Reads the process's command line.
+    pub(crate) fn from_env() -> Result<Self, Error> {
+        Flags::from_words(std::env::args_os())
+    }
+
+    /// Reads a command line; the first word is the program's name.
+    pub(crate) fn from_words<I, T>(words: I) -> Result<Self, Error>
+    where
+        I: IntoIterator<Item = T>,
+        T: Into<std::ffi::OsString> + Clone,
+    {
+        let matches = Flags::command().try_get_matches_from(words)?;
+        let mut flags = Flags::from_arg_matches(&matches)?;
+        flags.data = request::data_in_order(&matches);
+        Ok(flags)
+    }
+
+    /// Splits the words into a method and URLs.
+    pub(crate) fn targets(&self) -> Result<Targets, Error> {
+        let (method, urls) = match self.words.split_first() {
+            Some((word, rest)) if word == "request" => {
+                let (name, urls) =
+                    rest.split_first().ok_or_else(|| usage("request needs a METHOD"))?;
+                (Some(values::method(name).map_err(usage)?), urls)
+            }
+            Some((word, rest)) => match named_method(word) {
+                Some(method) => (Some(method), rest),
+                None => (None, &self.words[..]),
+            },
+            None => (None, &[][..]),
+        };
+        if urls.is_empty() {
+            return Err(usage("no URL was given; see mimus --help"));
+        }
+        Ok(Targets { method, urls: urls.to_vec() })
+    }
+}
+
+/// The words that name a method in front of the URLs.
+fn named_method(word: &str) -> Option<Method> {
+    match word.to_ascii_lowercase().as_str() {
+        "get" => Some(Method::GET),
+        "head" => Some(Method::HEAD),
+        "post" => Some(Method::POST),
+        "put" => Some(Method::PUT),
+        "patch" => Some(Method::PATCH),
+        "delete" => Some(Method::DELETE),
+        "options" => Some(Method::OPTIONS),
+        _ => None,
+    }
+}
+
+/// A mistake in the command line, told in clap's manner.
+pub(crate) fn usage(message: impl std::fmt::Display) -> Error {
+    Flags::command().error(ErrorKind::ValueValidation, message)
+}
+
+#[cfg(test)]
+mod tests;
