@@ -32,11 +32,7 @@ mod bodies {
         for wait in BOTH {
             let mut socket = connect(&rt, addr).await.unwrap();
             assert_eq!(socket.peer_addr(), Some(addr));
-            assert!(
-                socket
-                    .local_addr()
-                    .is_some_and(|a| a.ip() == addr.ip() && a != addr)
-            );
+            assert!(socket.local_addr().is_some_and(|a| a.ip() == addr.ip() && a != addr));
             for round in 0..20u8 {
                 let sent = [round; 300];
                 verbs::write_all(&mut *socket, &sent).await.unwrap();
@@ -53,21 +49,14 @@ mod bodies {
         let bufs = [&b""[..], b"GET ", b"", b"/", b""].map(io::IoSlice::new);
         let n = poll_fn(|cx| socket.poll_write(cx, &bufs)).await.unwrap();
         assert_eq!(n, 5);
-        assert_eq!(
-            poll_fn(|cx| socket.poll_write(cx, &bufs[..1]))
-                .await
-                .unwrap(),
-            0
-        );
+        assert_eq!(poll_fn(|cx| socket.poll_write(cx, &bufs[..1])).await.unwrap(), 0);
         assert_eq!(read_exactly(&mut *socket, 5, Wait::Alone).await, b"GET /");
     }
 
     pub(super) async fn a_buffer_without_room_is_a_mistake(rt: Rt) {
         let mut socket = connect(&rt, server(support::silence)).await.unwrap();
         for wait in BOTH {
-            let error = verbs::read(&mut *socket, &mut BytesMut::new(), wait)
-                .await
-                .unwrap_err();
+            let error = verbs::read(&mut *socket, &mut BytesMut::new(), wait).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         }
         assert!(!socket.is_stale(Probe::Thorough));
@@ -166,9 +155,7 @@ mod bodies {
         let mut socket = connect(&rt, addr).await.unwrap();
         let start = Instant::now();
         socket.set_deadline(Some(start + ms(200)));
-        let error = verbs::write_all(&mut *socket, &vec![0; 64 << 20])
-            .await
-            .unwrap_err();
+        let error = verbs::write_all(&mut *socket, &vec![0; 64 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert_took(start, ms(200));
     }
@@ -190,9 +177,7 @@ mod bodies {
         });
         let mut socket = connect(&rt, addr).await.unwrap();
         socket.set_deadline(Some(Instant::now() + ms(20_000)));
-        verbs::write_all(&mut *socket, &vec![7; SIZE])
-            .await
-            .unwrap();
+        verbs::write_all(&mut *socket, &vec![7; SIZE]).await.unwrap();
         verbs::close(&mut *socket).await.unwrap();
         assert_eq!(received.recv_timeout(ms(10_000)), Ok(SIZE));
     }
@@ -258,20 +243,12 @@ mod bodies {
         let to = Endpoint::Unix(path.clone());
         let mut socket = rt.connect(&to, &SocketOptions::default()).await.unwrap();
         assert_eq!((socket.peer_addr(), socket.local_addr()), (None, None));
-        verbs::write_all(&mut *socket, b"over a file")
-            .await
-            .unwrap();
-        assert_eq!(
-            read_exactly(&mut *socket, 11, Wait::Alone).await,
-            b"over a file"
-        );
+        verbs::write_all(&mut *socket, b"over a file").await.unwrap();
+        assert_eq!(read_exactly(&mut *socket, 11, Wait::Alone).await, b"over a file");
         drop(socket);
         serving.join().unwrap().unwrap();
         std::fs::remove_file(&path).unwrap();
-        let error = rt
-            .connect(&to, &SocketOptions::default())
-            .await
-            .unwrap_err();
+        let error = rt.connect(&to, &SocketOptions::default()).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
@@ -344,15 +321,9 @@ mod bodies {
         }
         let mut children = [Child::new(first), Child::new(second)];
         poll_fn(|cx| {
-            children
-                .iter_mut()
-                .for_each(|child| child.poll_if_woken(cx));
+            children.iter_mut().for_each(|child| child.poll_if_woken(cx));
             let pending = children.iter().any(|c| c.got.is_none());
-            if pending {
-                Poll::Pending
-            } else {
-                Poll::Ready(())
-            }
+            if pending { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
         assert!(children.iter().all(|c| c.got.as_deref() == Some(b"x")));
@@ -380,24 +351,13 @@ mod bodies {
 
     impl Child {
         fn new(socket: Box<dyn Socket>) -> Self {
-            let wake = ChildWake {
-                woken: true.into(),
-                parent: Mutex::new(None),
-            };
-            Child {
-                socket,
-                wake: Arc::new(wake),
-                got: None,
-            }
+            let wake = ChildWake { woken: true.into(), parent: Mutex::new(None) };
+            Child { socket, wake: Arc::new(wake), got: None }
         }
 
         fn poll_if_woken(&mut self, cx: &Context<'_>) {
             *self.wake.parent.lock().unwrap() = Some(cx.waker().clone());
-            if !self
-                .wake
-                .woken
-                .swap(false, std::sync::atomic::Ordering::SeqCst)
-            {
+            if !self.wake.woken.swap(false, std::sync::atomic::Ordering::SeqCst) {
                 return;
             }
             let waker = Waker::from(self.wake.clone());

@@ -77,9 +77,7 @@ async fn uploads_of_every_kind_arrive_whole(b: Bench) {
     let pieces = |n: usize| {
         let data = data.clone();
         let ends = (0..data.len()).step_by(n);
-        stream::iter(ends.map(move |at| {
-            Ok::<_, BoxError>(data.slice(at..data.len().min(at + n)))
-        }))
+        stream::iter(ends.map(move |at| Ok::<_, BoxError>(data.slice(at..data.len().min(at + n)))))
     };
     let digest = client.post(b.http("/upload")).body(data.clone()).send().await.unwrap();
     let expected: Value = digest.json().await.unwrap();

@@ -186,8 +186,7 @@ async fn hooks_see_and_change_and_refuse(b: Bench) {
     let recorder = Recorder::default();
     let client = b.builder().hook(recorder.clone()).build().unwrap();
     client.get(b.http("/redirect/1")).send().await.unwrap();
-    let expected =
-        ["connected", "sending", "head", "redirecting", "reused", "sending", "head"];
+    let expected = ["connected", "sending", "head", "redirecting", "reused", "sending", "head"];
     assert_eq!(*recorder.log.lock().unwrap(), expected);
     let seen = b.origin.requests();
     assert_eq!(seen[1].header("x-hook").as_deref(), Some("1"));

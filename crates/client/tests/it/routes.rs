@@ -34,11 +34,15 @@ async fn a_name_can_be_pinned_to_an_address(b: Bench) {
     assert_eq!(secure.status(), 200);
     assert_eq!(b.origin.requests()[0].header("host").as_deref(), Some("pinned.test"));
     let seen = b.origin.connections();
-    assert!(seen.iter().any(|c| c.tls.as_ref().is_some_and(|t| t.sni.as_deref() == Some("origin.test"))));
+    assert!(
+        seen.iter()
+            .any(|c| c.tls.as_ref().is_some_and(|t| t.sni.as_deref() == Some("origin.test")))
+    );
 }
 
 async fn a_resolver_of_ones_own_is_asked(b: Bench) {
-    let resolver = mimus::dial::StaticResolver::new().with("one.test", ["127.0.0.1".parse().unwrap()]);
+    let resolver =
+        mimus::dial::StaticResolver::new().with("one.test", ["127.0.0.1".parse().unwrap()]);
     let client = b.builder().resolver(resolver).build().unwrap();
     let port = b.origin.addr(Port::Http).unwrap().port();
     let url = format!("http://one.test:{port}/get");

@@ -125,11 +125,7 @@ impl Outbox {
 
     /// Bytes that may be written now.
     pub(super) fn writable(&self) -> usize {
-        if self.held {
-            self.head_left
-        } else {
-            self.pending
-        }
+        if self.held { self.head_left } else { self.pending }
     }
 
     /// Fills `slices` with what may be written now; says how many it filled.
