@@ -1,5 +1,5 @@
 //! Peers that are not ours: rustls servers on threads, and sockets that count and dribble.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 use std::{
     any::Any,
