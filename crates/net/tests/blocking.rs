@@ -1,6 +1,6 @@
 //! What only the blocking runtime has to get right: whose thread it is, and who may wake it.
 #![cfg(all(feature = "tokio", feature = "smol"))]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

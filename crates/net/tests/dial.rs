@@ -1,6 +1,6 @@
 //! From a plan to a connection, on every runtime.
 #![cfg(all(feature = "tokio", feature = "smol"))]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

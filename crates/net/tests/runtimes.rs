@@ -1,6 +1,6 @@
 //! Sockets behave alike on tokio (both flavours), smol and the blocking runtime.
 #![cfg(all(feature = "tokio", feature = "smol"))]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 
@@ -13,7 +13,7 @@ mod bodies {
         sync::{Arc, Mutex, mpsc},
         task::{Context, Poll, Waker},
         thread,
-        time::Instant,
+        time::{Duration, Instant},
     };
 
     use bytes::BytesMut;
@@ -134,6 +134,27 @@ mod bodies {
             assert!(read(&mut *socket, wait).await.is_err());
             assert_took(start, ms(120));
         }
+    }
+
+    pub(super) async fn deadlines_beyond_a_lifetime(rt: Rt) {
+        let far = Instant::now() + Duration::from_secs(1 << 40);
+        let addr = server(|mut stream| {
+            thread::sleep(ms(30));
+            stream.write_all(b"late")?;
+            support::silence(stream)
+        });
+        for wait in BOTH {
+            let mut socket = connect(&rt, addr).await.unwrap();
+            socket.set_deadline(Some(far));
+            assert_eq!(read(&mut *socket, wait).await.unwrap(), b"late");
+        }
+        let mut never = rt.sleep_until(far);
+        let mut soon = rt.sleep_until(Instant::now() + ms(20));
+        poll_fn(|cx| {
+            assert!(never.as_mut().poll(cx).is_pending());
+            soon.as_mut().poll(cx)
+        })
+        .await;
     }
 
     pub(super) async fn deadline_on_a_peer_that_does_not_read(rt: Rt) {
@@ -395,6 +416,7 @@ on_every_runtime!(
     deadline_on_a_silent_peer,
     deadline_on_a_dripping_peer,
     deadlines_that_move,
+    deadlines_beyond_a_lifetime,
     deadline_on_a_peer_that_does_not_read,
     big_write_to_a_slow_reader,
     reading_beside_a_write_that_waits,

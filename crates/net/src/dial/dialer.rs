@@ -136,7 +136,8 @@ impl Dial<'_> {
         if let Some(tls) = &hop {
             socket = self.secure(socket, tls, &proxy.host, proxy.port).await?;
         }
-        if self.needs_tunnel(proxy) {
+        let tunnel = self.needs_tunnel(proxy);
+        if tunnel {
             let limit = Limit::new(self.timeouts.tls, self.timeouts.total, Instant::now());
             socket.set_deadline(limit.at);
             let (host, mut port) = (&self.plan.host, self.plan.port);
@@ -145,7 +146,9 @@ impl Dial<'_> {
             }
             socket = proxy::tunnel(proxy, socket, host, port, resolved.map(|a| a.ip())).await?;
         }
-        self.timings.proxy = Some(start.elapsed());
+        if tunnel || hop.is_some() {
+            self.timings.proxy = Some(start.elapsed());
+        }
         Ok(socket)
     }
 

@@ -210,7 +210,7 @@ pub struct DialTimings {
     pub resolve: Option<Duration>,
     /// The transport connection, all attempts of the race together.
     pub connect: Option<Duration>,
-    /// The talk with the proxy.
+    /// The talk with the proxy, TLS with it included.
     pub proxy: Option<Duration>,
     /// The TLS handshake with the origin.
     pub tls: Option<Duration>,

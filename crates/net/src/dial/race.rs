@@ -75,10 +75,10 @@ impl<E> Race<E> {
         race
     }
 
-    /// Another [`ATTEMPT_DELAY`].
+    /// Another [`ATTEMPT_DELAY`], between 10 ms and 2 s (RFC 8305 section 8).
     #[must_use]
     pub fn with_delay(mut self, delay: Duration) -> Self {
-        self.delay = delay;
+        self.delay = delay.clamp(Duration::from_millis(10), Duration::from_secs(2));
         self
     }
 

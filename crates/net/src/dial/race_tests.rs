@@ -220,6 +220,12 @@ proptest! {
             prop_assert!(!early || failures.contains(&pair[1].at), "begun early for no reason");
             prop_assert!(pair[1].at <= pair[0].at + 250, "begun late");
         }
+        for failure in failures {
+            prop_assert!(
+                begun.iter().all(|b| b.at <= failure) || begun.iter().any(|b| b.at == failure),
+                "a failure did not bring the next attempt forward"
+            );
+        }
         for i in 1..begun.len() {
             let last_is_v6 = begun[i - 1].addr.is_ipv6();
             let other_left = addrs.iter().any(|(addr, _)| {

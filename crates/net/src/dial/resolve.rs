@@ -153,10 +153,9 @@ mod hickory {
             _: &'a dyn Runtime,
         ) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
             let (resolver, name) = (self.resolver.clone(), name.to_owned());
-            let lookup = self
-                .handle
-                .spawn(async move { look_up(&resolver, &name).await });
-            Box::pin(async move { Cancelled(lookup).join().await.map_err(io::Error::other)? })
+            let lookup = async move { look_up(&resolver, &name).await };
+            let lookup = Cancelled(self.handle.spawn(lookup));
+            Box::pin(async { lookup.join().await.map_err(io::Error::other)? })
         }
     }
 

@@ -3,6 +3,9 @@
 //! A [`Runtime`] is chosen by value, and several can live in one program. It gives sockets, timers
 //! and a place for work that blocks; nothing else of Mimus knows which runtime it runs on.
 
+#[cfg(not(unix))]
+compile_error!("mimus-net works on Unix systems only");
+
 mod blocking;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 mod deadline;
@@ -90,7 +93,7 @@ pub enum Probe {
 /// A byte stream with a deadline.
 ///
 /// Methods take `&mut self` and are polled like `AsyncRead`/`AsyncWrite`. An operation that is still
-/// pending at the deadline fails with [`io::ErrorKind::TimedOut`]; the socket stays usable.
+/// pending at the deadline fails with [`TimedOut`](std::io::ErrorKind::TimedOut); the socket stays usable.
 pub trait Socket: fmt::Debug + Send + Sync + 'static {
     /// Appends what has come to the spare capacity of `buf` (the caller reserves it; without any,
     /// this is an `InvalidInput` error). `Ok(0)` is the end of the stream.

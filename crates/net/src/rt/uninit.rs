@@ -30,14 +30,9 @@ pub(super) fn append(
     buf: &mut BytesMut,
     read: impl for<'a> FnOnce(&'a mut [MaybeUninit<u8>]) -> io::Result<&'a mut [u8]>,
 ) -> io::Result<usize> {
+    let room = room(buf)?;
     let spare = buf.spare_capacity_mut();
-    if spare.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "read into a buffer without room",
-        ));
-    }
-    let (start, room) = (spare.as_ptr().cast::<u8>(), spare.len());
+    let start = spare.as_ptr().cast::<u8>();
     let filled = read(spare)?;
     let n = filled.len();
     if n > room || (n > 0 && filled.as_ptr() != start) {

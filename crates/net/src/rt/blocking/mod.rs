@@ -32,6 +32,20 @@ pub struct Blocking;
 impl Blocking {
     /// Runs `future` to its end on this thread. May be called inside itself: the inner call blocks
     /// the outer one.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use mimus_net::{Runtime, rt::Blocking};
+    ///
+    /// let start = Instant::now();
+    /// let answer = Blocking::block_on(async {
+    ///     Blocking.sleep_until(start + Duration::from_millis(5)).await;
+    ///     42
+    /// });
+    /// assert_eq!(answer, 42);
+    /// assert!(start.elapsed() >= Duration::from_millis(5));
+    /// ```
     pub fn block_on<F: Future>(future: F) -> F::Output {
         let mut future = pin!(future);
         let mut turn = reactor::Turn::begin();

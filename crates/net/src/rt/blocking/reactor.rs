@@ -132,6 +132,8 @@ impl Turn {
             let foreign = Arc::strong_count(&self.alarm) > 2 + watch.own;
             watch.poll(&self.alarm, foreign)
         };
+        // Awake: the wakers below are ours more often than not, and need not ring.
+        self.forget_wake();
         wake(&ready);
     }
 }
