@@ -186,7 +186,7 @@ fn handshake(peer: &mut Peer) -> io::Result<Vec<u8>> {
     Ok(early)
 }
 
-/// Sends back what comes, and says goodbye when the client does.
+/// Sends back what comes, and hangs up when the client does.
 pub fn echo(mut peer: impl Read + Write) -> io::Result<()> {
     let mut buf = vec![0; 64 * 1024];
     loop {
