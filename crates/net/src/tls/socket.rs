@@ -80,10 +80,7 @@ impl TlsSocket {
         port: u16,
     ) -> Result<Self, DialError> {
         let session = hello::session_key(host, port)?;
-        let peer = match host {
-            Host::Addr(ip, _) => SocketAddr::new(*ip, port).to_string(),
-            Host::Name(name) => format!("{name}:{port}"),
-        };
+        let peer = format!("{host}:{port}");
         let machine = TlsMachine::new(ssl).map_err(|error| {
             DialError::new(Phase::Tls, DialErrorKind::Tls, format!("with {peer}")).caused_by(error)
         })?;
