@@ -202,7 +202,7 @@ mod tests {
             (&["post", "u", "-X", "PURGE"], "PURGE"),
         ];
         for (words, method) in table {
-            assert_eq!(with(words, Recipe::method), method, "{words:?}");
+            assert_eq!(with(words, |r| r.method()), method, "{words:?}");
         }
     }
 

@@ -1,5 +1,5 @@
 //! TLS against rustls, over loopback.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod tls_peer;
 
@@ -255,6 +255,74 @@ fn large_transfers_arrive_whole() {
         assert!(read_exactly(&mut *socket, SIZE).await == all);
         eprintln!("32 MiB there and back in {:?}", start.elapsed());
         assert_eq!(read_once(&mut *socket).await.unwrap(), b"");
+    });
+}
+
+#[test]
+fn a_reader_sends_what_a_writer_left_behind() {
+    const SIZE: usize = 8 << 20;
+    let ca = Authority::new();
+    let server = serve(ca.issue(&["bird.test"]).server(), |mut peer| {
+        // Until both buffers of the kernel are full.
+        thread::sleep(Duration::from_millis(200));
+        peer.read_exact(&mut vec![0; SIZE])?;
+        peer.write_all(b"done")?;
+        echo(peer)
+    });
+    run(async {
+        let config = ca.client().build().unwrap();
+        let mut socket = connect(server.addr, &config, "bird.test").await.unwrap();
+        verbs::write_all(&mut *socket, &vec![1; SIZE]).await.unwrap();
+        // Not flushed.
+        assert_eq!(read_exactly(&mut *socket, 4).await, b"done");
+    });
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn tokio_drives_the_same_machine() {
+    use mimus_net::{Runtime as _, dial::SocketOptions, rt::Endpoint, rt::Tokio};
+    let ca = Authority::new();
+    let server = serve(ca.issue(&["bird.test"]).server(), echo);
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    tokio.block_on(async {
+        let config = ca.client().build().unwrap();
+        let (runtime, options) =
+            (Tokio::on(tokio::runtime::Handle::current()), SocketOptions::default());
+        for _ in 0..2 {
+            let endpoint = Endpoint::Tcp(server.addr);
+            let socket = runtime.connect(&endpoint, &options).await.unwrap();
+            let plan = plan(&config);
+            let mut socket = tls::connect(socket, &plan, &host("bird.test"), 1).await.unwrap();
+            let long = vec![5; 200_000];
+            write(&mut *socket, &long).await;
+            assert!(read_exactly(&mut *socket, long.len()).await == long);
+            assert!(!socket.is_stale(Probe::Thorough));
+            ping(&mut *socket).await;
+            verbs::close(&mut *socket).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_forged_record_ends_the_connection() {
+    let ca = Authority::new();
+    let server = serve(ca.issue(&["bird.test"]).server(), |mut peer| {
+        peer.write_all(b"true")?;
+        peer.flush()?;
+        peer.sock.write_all(&[&[0x17, 3, 3, 0, 40][..], &[0; 40]].concat())?;
+        peer.read_to_end(&mut Vec::new()).map(drop)
+    });
+    run(async {
+        let config = ca.client().build().unwrap();
+        let mut socket = connect(server.addr, &config, "bird.test").await.unwrap();
+        assert_eq!(read_exactly(&mut *socket, 4).await, b"true");
+        for _ in 0..2 {
+            let error = read_once(&mut *socket).await.unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+            assert!(error.to_string().contains("broke the TLS protocol"), "{error}");
+        }
+        assert!(socket.is_stale(Probe::Free));
     });
 }
 

@@ -64,7 +64,7 @@ enum Stage {
     Failed,
 }
 
-/// What the socket below still has for us.
+/// Whether anything of use can still come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
     Open,
@@ -80,10 +80,7 @@ impl TlsSocket {
         port: u16,
     ) -> Result<Self, DialError> {
         let session = hello::session_key(host, port)?;
-        let peer = match host {
-            Host::Addr(ip, _) => SocketAddr::new(*ip, port).to_string(),
-            Host::Name(name) => format!("{name}:{port}"),
-        };
+        let peer = format!("{host}:{port}");
         let machine = TlsMachine::new(ssl).map_err(|error| {
             DialError::new(Phase::Tls, DialErrorKind::Tls, format!("with {peer}")).caused_by(error)
         })?;
@@ -313,9 +310,13 @@ impl Socket for TlsSocket {
         loop {
             match self.machine.read(buf) {
                 Ok(Plaintext::Data(n)) => return Poll::Ready(Ok(n)),
-                Ok(Plaintext::Closed) => return Poll::Ready(Ok(0)),
+                Ok(Plaintext::Closed) => {
+                    self.input = Input::Ended;
+                    return Poll::Ready(Ok(0));
+                }
                 Ok(Plaintext::WantRead) => {}
                 Err(error) => {
+                    self.input = Input::Ended;
                     let error = TlsError::of_stack(&self.peer, &error);
                     let _ = self.poll_transmit(cx);
                     return Poll::Ready(Err(error.into()));
@@ -327,9 +328,11 @@ impl Socket for TlsSocket {
                 )));
             }
             // Whoever waits for an answer wants the question sent; an answer may come all the same.
-            if let Poll::Ready(Err(error)) = self.poll_transmit(cx) {
-                return Poll::Ready(Err(error));
-            }
+            let wait = match self.poll_transmit(cx) {
+                Poll::Ready(sent) => sent.map(|()| wait)?,
+                // Asleep in a read, the thread could not send the rest.
+                Poll::Pending => Wait::Beside,
+            };
             ready!(self.poll_fill(cx, wait))?;
         }
     }

@@ -1,5 +1,5 @@
 //! Peers that are not ours: rustls servers on threads, and sockets that count and dribble.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 use std::{
     any::Any,
@@ -186,7 +186,7 @@ fn handshake(peer: &mut Peer) -> io::Result<Vec<u8>> {
     Ok(early)
 }
 
-/// Sends back what comes, and says goodbye when the client does.
+/// Sends back what comes, and hangs up when the client does.
 pub fn echo(mut peer: impl Read + Write) -> io::Result<()> {
     let mut buf = vec![0; 64 * 1024];
     loop {
