@@ -194,9 +194,8 @@ fn tls(flags: &TlsFlags) -> Result<TlsConfig, Failure> {
         fs::read(path)
             .map_err(|e| Failure::new(exit, format!("{} cannot be read: {e}", path.display())))
     };
-    let mut builder = TlsConfig::builder()
-        .key_log_from_env()
-        .danger_accept_any_certificate(flags.insecure);
+    let mut builder =
+        TlsConfig::builder().key_log_from_env().danger_accept_any_certificate(flags.insecure);
     let mut exit = Exit::Usage;
     if let Some(path) = &flags.cert {
         exit = Exit::ClientCertificate;

@@ -15,7 +15,8 @@ use crate::{
 };
 
 /// What follows the short help.
-const MORE: &str = "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.";
+const MORE: &str =
+    "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.";
 
 /// What the environment can say.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -30,10 +31,16 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 /// What people do with it.
 const EXAMPLES: &[(&str, &str)] = &[
     ("Show a page's head and body.", "mimus -i https://example.com/"),
-    ("Send JSON, and see what comes back.", "mimus --json '{\"name\": \"value\"}' localhost:8080/api"),
+    (
+        "Send JSON, and see what comes back.",
+        "mimus --json '{\"name\": \"value\"}' localhost:8080/api",
+    ),
     ("Upload a file in a form.", "mimus -F photo=@cat.jpg -F title=Cat localhost:8080/upload"),
     ("Go on with a download that broke.", "mimus -C - -O https://example.com/large.iso"),
-    ("Measure.", "mimus -s -o /dev/null -w '%{time_connect} %{time_total}\\n' https://example.com/"),
+    (
+        "Measure.",
+        "mimus -s -o /dev/null -w '%{time_connect} %{time_total}\\n' https://example.com/",
+    ),
 ];
 
 /// Answers the flags that only ask about this program. `None` when there is work to do.
@@ -59,7 +66,8 @@ fn help(topic: HelpTopic) -> String {
     match topic {
         HelpTopic::Short => command.after_help(MORE).render_help().to_string(),
         HelpTopic::All => {
-            let after = [section("Exit codes", &exit_codes()), section("Environment", &environment())];
+            let after =
+                [section("Exit codes", &exit_codes()), section("Environment", &environment())];
             let after = [&after[..], &[variables()]].concat().join("\n");
             command = command.after_long_help(after);
             command.render_long_help().to_string()

@@ -102,7 +102,10 @@ fn data(parts: &[DataPart]) -> Result<Payload, Failure> {
         bytes.extend_from_slice(&part_bytes(part)?);
     }
     let json = parts.iter().any(|part| part.kind == DataKind::Json);
-    Ok(Payload::Data { bytes, media_type: media_type(if json { DataKind::Json } else { DataKind::Text }) })
+    Ok(Payload::Data {
+        bytes,
+        media_type: media_type(if json { DataKind::Json } else { DataKind::Text }),
+    })
 }
 
 fn part_bytes(part: &DataPart) -> Result<Vec<u8>, Failure> {
@@ -126,7 +129,9 @@ fn part_bytes(part: &DataPart) -> Result<Vec<u8>, Failure> {
 fn url_encoded(text: &str) -> Result<Vec<u8>, Failure> {
     let (name, value) = match text.find(['=', '@']) {
         None => ("", text.as_bytes().to_vec()),
-        Some(at) if text[at..].starts_with('=') => (&text[..at], text.as_bytes()[at + 1..].to_vec()),
+        Some(at) if text[at..].starts_with('=') => {
+            (&text[..at], text.as_bytes()[at + 1..].to_vec())
+        }
         Some(at) => (&text[..at], read_input(Path::new(&text[at + 1..]))?),
     };
     let glue = if name.is_empty() { "" } else { "=" };

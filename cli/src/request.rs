@@ -180,7 +180,12 @@ mod tests {
         let fields = FieldFlags::from_flags(&flags.request.header).unwrap();
         let payload = Payload::from_flags(&flags).unwrap();
         let method = flags.targets().unwrap().method;
-        check(&Recipe { flags: &flags, fields: &fields, payload: &payload, method: method.as_ref() })
+        check(&Recipe {
+            flags: &flags,
+            fields: &fields,
+            payload: &payload,
+            method: method.as_ref(),
+        })
     }
 
     #[test]
@@ -217,7 +222,10 @@ mod tests {
         assert_eq!(names(&["u", "--json", "{}"]), ["Accept", "Content-Type"]);
         assert_eq!(names(&["u", "--json", "{}", "-H", "accept: a/b"]), ["Content-Type"]);
         assert_eq!(names(&["u", "-d", "x", "-H", "Content-Type:"]), [""; 0]);
-        assert_eq!(names(&["u", "-b", "a=1", "-b", "file", "-e", "http://r/;auto"]), ["Referer", "Cookie"]);
+        assert_eq!(
+            names(&["u", "-b", "a=1", "-b", "file", "-e", "http://r/;auto"]),
+            ["Referer", "Cookie"]
+        );
         let range = with(&["u", "-C", "-"], |r| r.derived_fields(Some(7)));
         assert_eq!(range, [("Range", "bytes=7-".to_owned())]);
     }

@@ -23,8 +23,8 @@ use crate::{
     interrupt,
     observe::{Recorder, version_name},
     output::{
-        Dump, FileSink, Format, Heads, Look, Output, Paging, Screen, Sink, Stream, Summary, Verbose,
-        colours_welcome,
+        Dump, FileSink, Format, Heads, Look, Output, Paging, Screen, Sink, Stream, Summary,
+        Verbose, colours_welcome,
         har::{Archive, Capture, Ending},
         millis,
         pretty::Palette,
@@ -167,7 +167,8 @@ impl<'a> Session<'a> {
         let summary = self.summary(&transfer, result.as_ref().err(), end);
         if let Some(verbose) = &self.verbose {
             let size = summary.size_download;
-            verbose.remark(&format!("{size} bytes of body, {} in all", millis(summary.times.total)));
+            verbose
+                .remark(&format!("{size} bytes of body, {} in all", millis(summary.times.total)));
         }
         if let Some(archive) = &mut self.archive {
             let error = summary.error.as_deref();
@@ -465,7 +466,8 @@ fn judge_resumption(
             }
         }
         StatusCode::RANGE_NOT_SATISFIABLE => {
-            let size: Option<u64> = range.and_then(|r| r.strip_prefix("*/")).and_then(|n| n.trim().parse().ok());
+            let size: Option<u64> =
+                range.and_then(|r| r.strip_prefix("*/")).and_then(|n| n.trim().parse().ok());
             match size {
                 // A server that does not say how long it is has said that nothing follows.
                 None => Ok(Resumed::Complete),
@@ -473,7 +475,9 @@ fn judge_resumption(
                 Some(size) => Err(format!("the server has {size} bytes, and here are {offset}")),
             }
         }
-        status if status.is_success() => Err("the server does not resume, but sends all of it".into()),
+        status if status.is_success() => {
+            Err("the server does not resume, but sends all of it".into())
+        }
         status => Err(format!("the server answered {status}, and cannot resume")),
     }
 }

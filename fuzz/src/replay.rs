@@ -9,6 +9,9 @@ use std::{env, fs};
 /// Inputs never grow beyond this many bytes.
 const MAX_INPUT: usize = 4096;
 
+/// How many mutations are kept beside the seeds, to be mutated further.
+const KEPT: usize = 512;
+
 /// Tokens that random bytes would take long to find.
 const TOKENS: &[&[u8]] = &[
     b"\r\n",
@@ -65,9 +68,11 @@ pub fn main(name: &str, target: fn(&[u8])) -> ExitCode {
             }
             // Keep a few: mutations of mutations reach further.
             if random.below(64) == 0 {
-                match inputs.len() {
-                    0..512 => inputs.push(input),
-                    len => inputs[seeds + random.below(len - seeds)] = input,
+                if inputs.len() < seeds + KEPT {
+                    inputs.push(input);
+                } else {
+                    let place = seeds + random.below(KEPT);
+                    inputs[place] = input;
                 }
             }
             runs += 1;

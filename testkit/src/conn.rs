@@ -14,8 +14,10 @@ use crate::origin::Shared;
 use crate::port::Port;
 use crate::record::SeenTls;
 
-/// How much one read asks for.
-const READ: usize = 64 * 1024;
+/// How much the first read asks for: thousands of idle connections must stay cheap.
+pub(crate) const FIRST_READ: usize = 4 * 1024;
+/// How much a read asks for at most, once reads come back full.
+const LARGEST_READ: usize = 64 * 1024;
 /// How much is kept of what comes in while an answer waits.
 const MAX_WAITING: usize = 1 << 20;
 /// How long a polite close waits for the client's own FIN.
@@ -39,6 +41,8 @@ pub(crate) struct Conn {
     pub(crate) io: Box<dyn Io>,
     /// Bytes that were read and belong to nobody yet.
     pub(crate) inbox: BytesMut,
+    /// How much the next read asks for.
+    pub(crate) room: usize,
     pub(crate) id: u64,
     pub(crate) port: Port,
     pub(crate) peer: Option<SocketAddr>,
@@ -62,8 +66,20 @@ pub(crate) enum Fate {
 impl Conn {
     /// Reads more into the inbox; 0 is the client's FIN.
     pub(crate) async fn fill(&mut self) -> io::Result<usize> {
-        self.inbox.reserve(READ);
-        self.io.read_buf(&mut self.inbox).await
+        self.inbox.reserve(self.room);
+        let len = self.io.read_buf(&mut self.inbox).await?;
+        if len >= self.room {
+            self.room = (self.room * 4).min(LARGEST_READ);
+        }
+        Ok(len)
+    }
+
+    /// Gives memory back before a wait that can be long.
+    pub(crate) fn settle(&mut self) {
+        self.room = FIRST_READ;
+        if self.inbox.is_empty() {
+            self.inbox = BytesMut::new();
+        }
     }
 
     /// Returns when the client has gone. What it sends meanwhile is kept for later.
@@ -92,9 +108,7 @@ impl Conn {
         if self.inbox.is_empty() && self.fill().await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let len = usize::try_from(max)
-            .unwrap_or(usize::MAX)
-            .min(self.inbox.len());
+        let len = usize::try_from(max).unwrap_or(usize::MAX).min(self.inbox.len());
         Ok(self.inbox.split_to(len).freeze())
     }
 
@@ -102,9 +116,7 @@ impl Conn {
     pub(crate) async fn take_until(&mut self, end: &[u8], max: usize) -> io::Result<Bytes> {
         let mut from = 0;
         loop {
-            let found = self.inbox[from..]
-                .windows(end.len())
-                .position(|bytes| bytes == end);
+            let found = self.inbox[from..].windows(end.len()).position(|bytes| bytes == end);
             if let Some(at) = found {
                 let taken = self.inbox.split_to(from + at).freeze();
                 self.inbox.advance(end.len());

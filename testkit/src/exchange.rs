@@ -25,10 +25,7 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// What the pattern's `{name}` stood for.
     pub(crate) fn param(&self, name: &str) -> &str {
-        self.params
-            .iter()
-            .find(|(have, _)| *have == name)
-            .map_or("", |(_, value)| value)
+        self.params.iter().find(|(have, _)| *have == name).map_or("", |(_, value)| value)
     }
 
     /// A numeric parameter; `None` when it is not a number of that type.
@@ -38,16 +35,12 @@ impl Exchange {
 
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         let mut pairs = self.request.query.iter();
-        pairs
-            .find(|(have, _)| have == name)
-            .map(|(_, value)| value.as_str())
+        pairs.find(|(have, _)| have == name).map(|(_, value)| value.as_str())
     }
 
     /// A query number, or `default` when it is absent or not a number.
     pub(crate) fn query_or<T: FromStr>(&self, name: &str, default: T) -> T {
-        self.query(name)
-            .and_then(|value| value.parse().ok())
-            .unwrap_or(default)
+        self.query(name).and_then(|value| value.parse().ok()).unwrap_or(default)
     }
 
     /// A query number of milliseconds.
@@ -79,9 +72,7 @@ impl Exchange {
     /// A head that announces truly what [`Exchange::after`] will do, without framing fields.
     pub(crate) fn head(&self, status: u16, headers: &[(String, String)]) -> String {
         let mut head = head(status, headers);
-        let announced = headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case("connection"));
+        let announced = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection"));
         match self.after() {
             _ if announced => {}
             After::Keep if self.request.minor == 0 => head.push_str("connection: keep-alive\r\n"),
@@ -114,11 +105,7 @@ impl Exchange {
 
     /// Begins a chunked answer; HTTP/1.0 clients get one that ends with the connection.
     pub(crate) async fn begin(&mut self, response: Response) -> io::Result<Chunked> {
-        let after = if self.request.minor == 0 {
-            After::Close
-        } else {
-            self.after()
-        };
+        let after = if self.request.minor == 0 { After::Close } else { self.after() };
         let mut headers = response.headers;
         if self.request.minor == 0 {
             headers.push(("connection".to_owned(), "close".to_owned()));
@@ -127,11 +114,7 @@ impl Exchange {
         }
         let head = self.head(response.status, &headers) + "\r\n";
         self.write(head).await?;
-        Ok(Chunked {
-            framed: self.request.minor != 0,
-            silent: self.is_head(),
-            after,
-        })
+        Ok(Chunked { framed: self.request.minor != 0, silent: self.is_head(), after })
     }
 
     /// Nothing happens for so long.

@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::bad::tcp;
-use crate::conn::{Conn, Fate};
+use crate::conn::{Conn, FIRST_READ, Fate};
 use crate::io::Io;
 use crate::origin::Shared;
 use crate::port::Port;
@@ -40,21 +40,14 @@ pub(crate) fn open(
     addr: SocketAddr,
 ) -> io::Result<SocketAddr> {
     if !addr.ip().is_loopback() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a loopback address",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a loopback address"));
     }
     match port {
         Port::Refused => return tcp::refused(handle, addr),
         Port::NoAccept => return tcp::no_accept(handle, addr),
         _ => {}
     }
-    let config = if port.is_tls() {
-        Some(shared.authority.server_config(port)?)
-    } else {
-        None
-    };
+    let config = if port.is_tls() { Some(shared.authority.server_config(port)?) } else { None };
     let (first, second) = bind_both(addr)?;
     let bound = first.local_addr()?;
     let gate = Arc::new(Semaphore::new(shared.limits.connections));
@@ -75,12 +68,7 @@ pub(crate) fn open_unix(shared: &Arc<Shared>, handle: &Handle, path: &Path) -> i
     let listener = StdUnixListener::bind(path)?;
     listener.set_nonblocking(true)?;
     let gate = Arc::new(Semaphore::new(shared.limits.connections));
-    let door = Door {
-        shared: Arc::clone(shared),
-        port: Port::Unix,
-        config: None,
-        gate,
-    };
+    let door = Door { shared: Arc::clone(shared), port: Port::Unix, config: None, gate };
     handle.spawn(accept_unix(door, listener));
     Ok(())
 }
@@ -189,21 +177,9 @@ impl Door {
         let id = self.shared.last_conn.fetch_add(1, Ordering::Relaxed) + 1;
         self.shared.open.fetch_add(1, Ordering::AcqRel);
         self.shared.count(self.port);
-        let seen = SeenConnection {
-            conn: id,
-            port: self.port,
-            peer,
-            tls: None,
-            closed: false,
-        };
+        let seen = SeenConnection { conn: id, port: self.port, peer, tls: None, closed: false };
         self.shared.recorder.opened(seen);
-        Open {
-            shared: Arc::clone(&self.shared),
-            port: self.port,
-            id,
-            peer,
-            _permit: permit,
-        }
+        Open { shared: Arc::clone(&self.shared), port: self.port, id, peer, _permit: permit }
     }
 }
 
@@ -212,6 +188,7 @@ impl Open {
         Conn {
             io,
             inbox: BytesMut::new(),
+            room: FIRST_READ,
             id: self.id,
             port: self.port,
             peer: self.peer,
@@ -224,9 +201,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.shared
-            .recorder
-            .update(self.id, |seen| seen.closed = true);
+        self.shared.recorder.update(self.id, |seen| seen.closed = true);
         self.shared.open.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -261,9 +236,7 @@ async fn ready(open: &Open, stream: TcpStream, config: Option<Arc<ServerConfig>>
         io::Read::read_to_end(&mut data, &mut early).ok()?;
     }
     let seen = tls::seen(stream.get_ref().1, early.len());
-    open.shared
-        .recorder
-        .update(open.id, |conn| conn.tls = Some(seen.clone()));
+    open.shared.recorder.update(open.id, |conn| conn.tls = Some(seen.clone()));
     let mut conn = open.conn(Box::new(stream), Some(seen));
     conn.inbox.extend_from_slice(&early);
     Some(conn)

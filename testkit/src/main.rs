@@ -8,6 +8,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use mimus_testkit::{Origin, PORTS, Port, Route, bad_routes, routes};
 use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 /// An HTTP/1.1 origin for tests: behaves well on its plain routes, badly on request.
 ///
@@ -50,11 +53,7 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = if args.list {
-        list(args.json)
-    } else {
-        run(&args)
-    };
+    let done = if args.list { list(args.json) } else { run(&args) };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -72,9 +71,7 @@ fn run(args: &Args) -> io::Result<()> {
             Some(port) => wanted.push(port),
             None if name == "all" => wanted.extend(PORTS.iter().map(|row| row.port)),
             None => {
-                return Err(invalid(format!(
-                    "no port is called {name}; --list has them"
-                )));
+                return Err(invalid(format!("no port is called {name}; --list has them")));
             }
         }
     }
@@ -82,24 +79,23 @@ fn run(args: &Args) -> io::Result<()> {
         .proxy_auth
         .split_once(':')
         .ok_or_else(|| invalid("--proxy-auth wants USER:PASSWORD".to_owned()))?;
-    let mut builder = Origin::builder()
-        .http(args.http)
-        .https(args.https)
-        .proxy_auth(user, password);
+    let mut builder =
+        Origin::builder().http(args.http).https(args.https).proxy_auth(user, password);
     if let Some(path) = &args.unix {
         builder = builder.unix(path);
     }
+    // Before the ready line: whoever reads it may send a signal at once.
+    let orders = Orders::take()?;
     let origin = builder.start()?;
     write_out(args.ca_out.as_deref(), || origin.ca_pem())?;
     let client = origin.client_identity();
-    write_out(args.client_out.as_deref(), || {
-        format!("{}{}", client.cert_pem, client.key_pem)
-    })?;
+    write_out(args.client_out.as_deref(), || format!("{}{}", client.cert_pem, client.key_pem))?;
     let ready = ready(&origin, &wanted)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{ready}")?;
     out.flush()?;
-    wait(args.stdin)
+    orders.wait(args.stdin);
+    Ok(())
 }
 
 fn invalid(what: String) -> io::Error {
@@ -114,10 +110,7 @@ fn write_out(path: Option<&Path>, text: impl Fn() -> String) -> io::Result<()> {
 fn ready(origin: &Origin, wanted: &[Port]) -> io::Result<Value> {
     let mut ports = Map::new();
     for &port in wanted.iter().filter(|&&port| port != Port::Unix) {
-        ports.insert(
-            port.name().to_owned(),
-            json!(origin.addr(port)?.to_string()),
-        );
+        ports.insert(port.name().to_owned(), json!(origin.addr(port)?.to_string()));
     }
     Ok(json!({
         "http": origin.http_url(""),
@@ -128,44 +121,54 @@ fn ready(origin: &Origin, wanted: &[Port]) -> io::Result<Value> {
     }))
 }
 
-/// Blocks until the process is told to stop.
-fn wait(stdin: bool) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    let held = if stdin {
-        std::thread::spawn(move || {
-            let mut rest = [0; 4096];
-            while matches!(io::stdin().read(&mut rest), Ok(1..)) {}
-            drop(ended);
+/// The orders to stop, taken from the moment it is made.
+struct Orders {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Orders {
+    fn take() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let entered = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        drop(entered);
+        Ok(Self { runtime, interrupt, terminate })
+    }
+
+    /// Blocks until there is one; with `stdin`, the end of the input is one too.
+    fn wait(mut self, stdin: bool) {
+        let (ended, end) = oneshot::channel::<()>();
+        let held = if stdin {
+            std::thread::spawn(move || {
+                let mut rest = [0; 4096];
+                while matches!(io::stdin().read(&mut rest), Ok(1..)) {}
+                drop(ended);
+            });
+            None
+        } else {
+            Some(ended)
+        };
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = end => {}
+            }
         });
-        None
-    } else {
-        Some(ended)
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = end => {}
-        }
         drop(held);
-        Ok(())
-    })
+    }
 }
 
 fn list(as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
-        let of = |route: &Route| json!({ "path": route.pattern, "methods": route.methods, "what": route.what });
-        let ports: Vec<Value> = PORTS
-            .iter()
-            .map(|row| json!({ "name": row.name, "what": row.what }))
-            .collect();
+        let of =
+            |row: &Route| json!({ "path": row.pattern, "methods": row.methods, "what": row.what });
+        let ports: Vec<Value> =
+            PORTS.iter().map(|row| json!({ "name": row.name, "what": row.what })).collect();
         let whole = json!({
             "ports": ports,
             "routes": routes().map(of).collect::<Vec<_>>(),
@@ -177,17 +180,13 @@ fn list(as_json: bool) -> io::Result<()> {
     for row in PORTS {
         writeln!(out, "  {:<20} {}", row.name, row.what)?;
     }
-    for (title, all) in [
-        ("Routes", routes().collect::<Vec<_>>()),
-        ("Misbehaviour", bad_routes().collect()),
-    ] {
+    for (title, all) in
+        [("Routes", routes().collect::<Vec<_>>()), ("Misbehaviour", bad_routes().collect())]
+    {
         writeln!(out, "\n{title}:")?;
         for route in all {
-            let methods = if route.methods.is_empty() {
-                "any".to_owned()
-            } else {
-                route.methods.join(",")
-            };
+            let methods =
+                if route.methods.is_empty() { "any".to_owned() } else { route.methods.join(",") };
             writeln!(out, "  {:<40} {methods:<14} {}", route.pattern, route.what)?;
         }
     }

@@ -213,9 +213,7 @@ pub struct Origin {
 
 impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Origin")
-            .field("ports", &*lock(&self.ports))
-            .finish_non_exhaustive()
+        f.debug_struct("Origin").field("ports", &*lock(&self.ports)).finish_non_exhaustive()
     }
 }
 

@@ -87,8 +87,7 @@ impl Seen {
     /// The value of the first field line of this name, in any case.
     pub fn header(&self, name: &str) -> Option<String> {
         let mut all = self.headers().into_iter();
-        all.find(|(have, _)| have.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value)
+        all.find(|(have, _)| have.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 }
 
@@ -149,10 +148,7 @@ impl Recorder {
             log.head_bytes -= old.head.len();
             log.forgotten += 1;
         }
-        RequestMark {
-            index: log.forgotten + log.requests.len() as u64 - 1,
-            epoch: log.epoch,
-        }
+        RequestMark { index: log.forgotten + log.requests.len() as u64 - 1, epoch: log.epoch }
     }
 
     pub(crate) fn body(&self, mark: RequestMark, len: u64, complete: bool) {
@@ -179,9 +175,6 @@ impl Recorder {
 
     pub(crate) fn reset(&self) {
         let mut log = self.log();
-        *log = Log {
-            epoch: log.epoch + 1,
-            ..Log::default()
-        };
+        *log = Log { epoch: log.epoch + 1, ..Log::default() };
     }
 }

@@ -14,6 +14,8 @@ use crate::record::RequestMark;
 const MAX_HEAD: usize = 1 << 20;
 /// The most field lines that are read.
 const MAX_HEADERS: usize = 1024;
+/// How many field lines there is room for at first.
+const USUAL_HEADERS: usize = 48;
 /// The longest chunk-size or trailer line, in bytes.
 const MAX_LINE: usize = 8 * 1024;
 /// The largest body a route keeps in memory, in bytes.
@@ -39,25 +41,18 @@ pub(crate) struct Request {
 impl Request {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.headers.iter();
-        lines
-            .find(|(have, _)| have.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        lines.find(|(have, _)| have.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn headers_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let same = move |(have, _): &&(String, String)| have.eq_ignore_ascii_case(name);
-        self.headers
-            .iter()
-            .filter(same)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().filter(same).map(|(_, value)| value.as_str())
     }
 
     /// Whether a comma-separated field names this token, in any case.
     pub(crate) fn has_token(&self, name: &str, token: &str) -> bool {
         let items = self.headers_of(name).flat_map(|value| value.split(','));
-        items
-            .into_iter()
-            .any(|item| item.trim().eq_ignore_ascii_case(token))
+        items.into_iter().any(|item| item.trim().eq_ignore_ascii_case(token))
     }
 
     /// Whether the client lets the connection go on (RFC 9112 section 9.3).
@@ -83,12 +78,11 @@ pub(crate) async fn read_head(conn: &mut Conn) -> Result<Request, HeadError> {
     let mut searched = 0;
     loop {
         let from = usize::saturating_sub(searched, 3);
-        let end = conn.inbox[from..]
-            .windows(4)
-            .position(|bytes| bytes == b"\r\n\r\n");
+        let end = conn.inbox[from..].windows(4).position(|bytes| bytes == b"\r\n\r\n");
         if let Some(at) = end {
-            let raw = conn.inbox.split_to(from + at + 4).freeze();
-            return parse(raw).map_err(HeadError::Bad);
+            let whole = conn.inbox.split_to(from + at + 4);
+            // A copy: the record may keep it for long, and must not keep the read buffer.
+            return parse(Bytes::copy_from_slice(&whole)).map_err(HeadError::Bad);
         }
         searched = conn.inbox.len();
         if searched > MAX_HEAD {
@@ -106,31 +100,26 @@ pub(crate) async fn read_head(conn: &mut Conn) -> Result<Request, HeadError> {
 
 fn parse(raw: Bytes) -> Result<Request, &'static str> {
     // RFC 9112 section 2.2: a recipient may take a lone LF; no client has a reason to send one.
-    if raw
-        .iter()
-        .zip(raw.iter().skip(1))
-        .any(|(&a, &b)| (a == b'\r') != (b == b'\n'))
-    {
+    if raw.iter().zip(raw.iter().skip(1)).any(|(&a, &b)| (a == b'\r') != (b == b'\n')) {
         return Err("the head has a bare CR or LF");
     }
-    let mut slots = vec![httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut head = httparse::Request::new(&mut slots);
-    match head.parse(&raw) {
+    let mut few = [httparse::EMPTY_HEADER; USUAL_HEADERS];
+    let mut many = Vec::new();
+    let mut head = httparse::Request::new(&mut few);
+    let mut parsed = head.parse(&raw);
+    if parsed == Err(httparse::Error::TooManyHeaders) {
+        many.resize(MAX_HEADERS, httparse::EMPTY_HEADER);
+        head = httparse::Request::new(&mut many);
+        parsed = head.parse(&raw);
+    }
+    match parsed {
         Ok(httparse::Status::Complete(len)) if len == raw.len() => {}
         Ok(_) => return Err("the head does not end where it should"),
         Err(httparse::Error::TooManyHeaders) => return Err("too many field lines"),
         Err(_) => return Err("the head does not parse"),
     }
-    let latin1 = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|&byte| char::from(byte))
-            .collect::<String>()
-    };
-    let headers = head
-        .headers
-        .iter()
-        .map(|line| (line.name.to_owned(), latin1(line.value)));
+    let latin1 = |bytes: &[u8]| bytes.iter().map(|&byte| char::from(byte)).collect::<String>();
+    let headers = head.headers.iter().map(|line| (line.name.to_owned(), latin1(line.value)));
     let target = head.path.unwrap_or_default().to_owned();
     let (path, query) = split_target(&target);
     let request = Request {
@@ -160,17 +149,8 @@ fn split_target(target: &str) -> (String, Vec<(String, String)>) {
         _ => target,
     };
     let (path, query) = origin_form.split_once('?').unwrap_or((origin_form, ""));
-    let pairs = url::form_urlencoded::parse(query.as_bytes())
-        .into_owned()
-        .collect();
-    (
-        if path.is_empty() {
-            "/".to_owned()
-        } else {
-            path.to_owned()
-        },
-        pairs,
-    )
+    let pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    (if path.is_empty() { "/".to_owned() } else { path.to_owned() }, pairs)
 }
 
 /// Percent-decodes one path segment.
@@ -221,13 +201,7 @@ impl Body {
             _ => return Err("Transfer-Encoding and Content-Length together"),
         };
         let waits = rest != Rest::Done && request.has_token("expect", "100-continue");
-        Ok(Self {
-            rest,
-            read: 0,
-            waits,
-            trailers: Vec::new(),
-            mark,
-        })
+        Ok(Self { rest, read: 0, waits, trailers: Vec::new(), mark })
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -259,20 +233,14 @@ impl Body {
             Rest::Length(left) => {
                 let piece = conn.take_some(left).await?;
                 let left = left - piece.len() as u64;
-                self.rest = if left == 0 {
-                    Rest::Done
-                } else {
-                    Rest::Length(left)
-                };
+                self.rest = if left == 0 { Rest::Done } else { Rest::Length(left) };
                 Some(piece)
             }
             Rest::ChunkSize => self.next_chunk(conn).await?,
             Rest::Chunk(left) => Some(self.in_chunk(conn, left).await?),
         };
         self.read += piece.as_ref().map_or(0, |piece| piece.len() as u64);
-        conn.shared
-            .recorder
-            .body(self.mark, self.read, self.is_done());
+        conn.shared.recorder.body(self.mark, self.read, self.is_done());
         Ok(piece)
     }
 
@@ -291,13 +259,9 @@ impl Body {
                 return Ok(None);
             }
             if self.trailers.len() == MAX_HEADERS {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "too many trailers",
-                ));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "too many trailers"));
             }
-            self.trailers
-                .push(String::from_utf8_lossy(&line).into_owned());
+            self.trailers.push(String::from_utf8_lossy(&line).into_owned());
         }
     }
 

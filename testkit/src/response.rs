@@ -13,11 +13,7 @@ pub(crate) struct Response {
 
 impl Response {
     pub(crate) fn new(status: u16) -> Self {
-        Self {
-            status,
-            headers: Vec::new(),
-            body: Vec::new(),
-        }
+        Self { status, headers: Vec::new(), body: Vec::new() }
     }
 
     /// 200 with a body of this media type.
@@ -59,17 +55,10 @@ impl Response {
 pub(crate) fn head(status: u16, headers: &[(String, String)]) -> String {
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     // RFC 9110 section 6.6.1. Writing to a String cannot fail.
-    let _ = write!(
-        head,
-        "date: {}\r\n",
-        httpdate::HttpDate::from(SystemTime::now())
-    );
+    let _ = write!(head, "date: {}\r\n", httpdate::HttpDate::from(SystemTime::now()));
     for (name, value) in headers {
         // Query text can become a value here: no line break may come through.
-        let value: String = value
-            .chars()
-            .filter(|c| !matches!(c, '\r' | '\n' | '\0'))
-            .collect();
+        let value: String = value.chars().filter(|c| !matches!(c, '\r' | '\n' | '\0')).collect();
         let _ = write!(head, "{name}: {value}\r\n");
     }
     head

@@ -29,13 +29,7 @@ pub(crate) async fn serve(mut conn: Conn) {
         };
         conn.shared.recorder.body(mark, 0, body.is_done());
         let limit = conn.shared.limits.exchange;
-        let mut exchange = Exchange {
-            conn,
-            request,
-            body,
-            seq,
-            params: Vec::new(),
-        };
+        let mut exchange = Exchange { conn, request, body, seq, params: Vec::new() };
         let after = match timeout(limit, answer(&mut exchange)).await {
             Ok(Ok(after)) => after,
             // The peer left, or the exchange took longer than any should: nothing to say.
@@ -54,6 +48,7 @@ async fn next_request(conn: &mut Conn) -> Result<Option<Request>, HeadError> {
         Fate::CloseAfter { requests: 0, idle } => idle,
         _ => conn.shared.limits.idle,
     };
+    conn.settle();
     match timeout(idle, read_head(conn)).await {
         Ok(read) => read.map(Some),
         Err(_) => Ok(None),
@@ -81,27 +76,16 @@ async fn answer(exchange: &mut Exchange) -> io::Result<After> {
         }
         return Ok(if reset { After::Reset } else { After::Close });
     }
-    if let Fate::CloseAfter {
-        requests: left @ 1..,
-        idle,
-    } = exchange.conn.fate
-    {
-        exchange.conn.fate = Fate::CloseAfter {
-            requests: left - 1,
-            idle,
-        };
+    if let Fate::CloseAfter { requests: left @ 1.., idle } = exchange.conn.fate {
+        exchange.conn.fate = Fate::CloseAfter { requests: left - 1, idle };
     }
     let after = match routes::answer(exchange).await {
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            exchange
-                .reply(Response::text(413, "the body is too large to keep\n"))
-                .await?;
+            exchange.reply(Response::text(413, "the body is too large to keep\n")).await?;
             return Ok(After::Close);
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            exchange
-                .reply(Response::text(400, format!("{error}\n")))
-                .await?;
+            exchange.reply(Response::text(400, format!("{error}\n"))).await?;
             return Ok(After::Close);
         }
         other => other?,
@@ -119,10 +103,7 @@ async fn answer(exchange: &mut Exchange) -> io::Result<After> {
 pub(crate) async fn refuse(mut conn: Conn, why: &str) {
     let body = format!("{why}\n");
     let fields = [
-        (
-            "content-type".to_owned(),
-            "text/plain; charset=utf-8".to_owned(),
-        ),
+        ("content-type".to_owned(), "text/plain; charset=utf-8".to_owned()),
         ("content-length".to_owned(), body.len().to_string()),
         ("connection".to_owned(), "close".to_owned()),
     ];

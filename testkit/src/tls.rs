@@ -35,9 +35,7 @@ pub struct Identity {
 
 impl std::fmt::Debug for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Identity")
-            .field("cert_pem", &self.cert_pem)
-            .finish_non_exhaustive()
+        f.debug_struct("Identity").field("cert_pem", &self.cert_pem).finish_non_exhaustive()
     }
 }
 
@@ -54,9 +52,7 @@ fn other(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
 impl Authority {
     pub(crate) fn new() -> io::Result<Self> {
         let mut params = CertificateParams::default();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "Mimus testkit authority");
+        params.distinguished_name.push(DnType::CommonName, "Mimus testkit authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let (begin, end) = valid_now();
@@ -114,16 +110,10 @@ impl Authority {
         port: Port,
     ) -> io::Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
         let now = OffsetDateTime::now_utc();
-        let names: &[&str] = if port == Port::TlsWrongName {
-            &["wrong.test"]
-        } else {
-            NAMES
-        };
+        let names: &[&str] = if port == Port::TlsWrongName { &["wrong.test"] } else { NAMES };
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names).map_err(other)?;
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "Mimus testkit origin");
+        params.distinguished_name.push(DnType::CommonName, "Mimus testkit origin");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         (params.not_before, params.not_after) = match port {
@@ -149,18 +139,13 @@ fn valid_now() -> (OffsetDateTime, OffsetDateTime) {
 
 fn client_identity(issuer: &CertifiedIssuer<'static, KeyPair>) -> io::Result<Identity> {
     let mut params = CertificateParams::new(vec!["client.test".to_owned()]).map_err(other)?;
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "Mimus testkit client");
+    params.distinguished_name.push(DnType::CommonName, "Mimus testkit client");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     (params.not_before, params.not_after) = valid_now();
     let key = KeyPair::generate().map_err(other)?;
     let cert = params.signed_by(&key, issuer).map_err(other)?;
-    Ok(Identity {
-        cert_pem: cert.pem(),
-        key_pem: key.serialize_pem(),
-    })
+    Ok(Identity { cert_pem: cert.pem(), key_pem: key.serialize_pem() })
 }
 
 /// What the finished handshake of `conn` agreed on.
@@ -169,10 +154,7 @@ pub(crate) fn seen(conn: &ServerConnection, early_data: usize) -> SeenTls {
     SeenTls {
         sni: conn.server_name().map(str::to_owned),
         alpn: conn.alpn_protocol().map(<[u8]>::to_vec),
-        version: conn
-            .protocol_version()
-            .map(|version| format!("{version:?}"))
-            .unwrap_or_default(),
+        version: conn.protocol_version().map(|version| format!("{version:?}")).unwrap_or_default(),
         resumed: conn.handshake_kind() == Some(HandshakeKind::Resumed),
         early_data,
         client_cert: conn.peer_certificates().is_some(),

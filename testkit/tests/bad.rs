@@ -1,4 +1,5 @@
 //! Misbehaviour is what the table says, seen with nothing but a socket.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 
@@ -11,24 +12,14 @@ use mimus_testkit::{Origin, Port, bad_routes};
 /// The bytes after the head, and how they ended.
 fn after_head(origin: &Origin, path: &str) -> (String, Vec<u8>, std::io::Result<()>) {
     let (bytes, end) = talk(origin, get_close(path));
-    let at = bytes
-        .windows(4)
-        .position(|four| four == b"\r\n\r\n")
-        .expect("a head")
-        + 4;
-    (
-        String::from_utf8_lossy(&bytes[..at]).into_owned(),
-        bytes[at..].to_vec(),
-        end,
-    )
+    let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+    (String::from_utf8_lossy(&bytes[..at]).into_owned(), bytes[at..].to_vec(), end)
 }
 
 /// Asks for a row, reads some of what comes, and leaves.
 fn meet(origin: &Origin, path: &str) {
     let mut stream = connect(origin, Port::Http);
-    stream
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(250))).unwrap();
     stream.write_all(get_close(path).as_bytes()).unwrap();
     let mut got = 0;
     let mut piece = vec![0; 64 * 1024];
@@ -56,11 +47,7 @@ fn every_row_does_something_and_leaves_the_origin_well() {
     // `upload-stall` does not look whether its client is still there: that is what it is for.
     eventually("all but one are gone", || origin.open_connections() <= 1);
     for path in paths {
-        let asked = origin
-            .requests()
-            .iter()
-            .filter(|seen| seen.target == path)
-            .count();
+        let asked = origin.requests().iter().filter(|seen| seen.target == path).count();
         assert_eq!(asked, 1, "{path}");
     }
 }
@@ -82,11 +69,7 @@ fn truncations_end_in_order_and_short() {
         assert!(end.is_ok(), "{path}: {end:?}");
     }
     assert_eq!(talk(&origin, get("/bad/close-before-head")).0, b"");
-    assert!(
-        !talk(&origin, get("/bad/close-in-head"))
-            .0
-            .ends_with(b"\r\n\r\n")
-    );
+    assert!(!talk(&origin, get("/bad/close-in-head")).0.ends_with(b"\r\n\r\n"));
 }
 
 #[test]
@@ -100,13 +83,10 @@ fn resets_are_resets_after_exactly_what_was_sent() {
         ("/bad/reset-in-chunk", 55),
     ] {
         let mut stream = connect(&origin, Port::Http);
-        stream.write_all(get(path).as_bytes()).unwrap();
+        // Long enough for this test to have read what came before the RST.
+        stream.write_all(get(&format!("{path}?ms=200")).as_bytes()).unwrap();
         let (bytes, end) = read_all(&mut stream);
-        assert_eq!(
-            end.expect_err(path).kind(),
-            ErrorKind::ConnectionReset,
-            "{path}"
-        );
+        assert_eq!(end.expect_err(path).kind(), ErrorKind::ConnectionReset, "{path}");
         assert_eq!(bytes.len(), sent, "{path}: {}", bytes.escape_ascii());
     }
 }
@@ -123,35 +103,23 @@ fn stalls_say_so_much_and_no_more_and_see_the_client_leave() {
         ("/bad/stall-before-last-crlf", 60),
     ] {
         let mut stream = connect(&origin, Port::Http);
-        stream
-            .set_read_timeout(Some(Duration::from_millis(150)))
-            .unwrap();
         stream.write_all(get(path).as_bytes()).unwrap();
-        let (bytes, end) = read_all(&mut stream);
-        assert_eq!(end.expect_err(path).kind(), ErrorKind::WouldBlock, "{path}");
-        assert_eq!(bytes.len(), sent, "{path}: {}", bytes.escape_ascii());
+        stream.read_exact(&mut vec![0; sent]).expect(path);
+        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let silence = stream.read(&mut [0]).expect_err(path);
+        assert_eq!(silence.kind(), ErrorKind::WouldBlock, "{path}");
     }
-    eventually("stalls end with their clients", || {
-        origin.open_connections() == 0
-    });
+    eventually("stalls end with their clients", || origin.open_connections() == 0);
 }
 
 #[test]
 fn drips_take_their_time() {
     let origin = origin();
-    for path in [
-        "/bad/drip-head?ms=4",
-        "/bad/drip-body?ms=10&n=20",
-        "/bad/chunk-split?ms=4",
-    ] {
+    for path in ["/bad/drip-head?ms=4", "/bad/drip-body?ms=10&n=20", "/bad/chunk-split?ms=4"] {
         let begin = Instant::now();
         let answer = fetch(&origin, path);
         assert_eq!(answer.status, 200);
-        assert!(
-            begin.elapsed() >= Duration::from_millis(180),
-            "{path}: {:?}",
-            begin.elapsed()
-        );
+        assert!(begin.elapsed() >= Duration::from_millis(180), "{path}: {:?}", begin.elapsed());
     }
     assert_eq!(fetch(&origin, "/bad/drip-head").text(), "ok");
 }
@@ -172,10 +140,7 @@ fn broken_heads_are_broken_as_told() {
 fn large_heads_have_the_size_told() {
     let origin = origin();
     let (head, body, _) = after_head(&origin, "/bad/many-headers");
-    assert_eq!(
-        head.lines().filter(|line| line.starts_with("x-")).count(),
-        10_000
-    );
+    assert_eq!(head.lines().filter(|line| line.starts_with("x-")).count(), 10_000);
     assert_eq!(body, b"ok");
     let (head, body, _) = after_head(&origin, "/bad/big-header");
     assert_eq!(
@@ -189,16 +154,8 @@ fn large_heads_have_the_size_told() {
 fn endless_things_go_on_and_keep_their_pieces_whole() {
     let origin = origin();
     for (path, begin, piece) in [
-        (
-            "/bad/endless-head",
-            "HTTP/1.1 200 OK\r\n",
-            "x-more: and more\r\n",
-        ),
-        (
-            "/bad/endless-1xx",
-            "",
-            "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n",
-        ),
+        ("/bad/endless-head", "HTTP/1.1 200 OK\r\n", "x-more: and more\r\n"),
+        ("/bad/endless-1xx", "", "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"),
         ("/bad/endless-100", "", "HTTP/1.1 100 Continue\r\n\r\n"),
         ("/bad/huge-header", "HTTP/1.1 200 OK\r\nx-long: ", "a"),
     ] {
@@ -210,9 +167,7 @@ fn endless_things_go_on_and_keep_their_pieces_whole() {
         let mut pieces = rest.chunks_exact(piece.len());
         assert!(pieces.all(|one| one == piece.as_bytes()), "{path}");
     }
-    eventually("they end with their clients", || {
-        origin.open_connections() == 0
-    });
+    eventually("they end with their clients", || origin.open_connections() == 0);
 }
 
 #[test]
@@ -255,9 +210,7 @@ fn a_strange_but_right_chunked_body_is_read_by_its_framing() {
 fn a_connection_closes_unannounced_after_so_many_requests() {
     let origin = origin();
     let mut stream = connect(&origin, Port::Http);
-    stream
-        .write_all(get("/bad/close-after?n=2").as_bytes())
-        .unwrap();
+    stream.write_all(get("/bad/close-after?n=2").as_bytes()).unwrap();
     for _ in 0..2 {
         let answer = read_answer(&mut stream);
         assert_eq!((answer.status, answer.header("connection")), (200, None));
@@ -267,9 +220,7 @@ fn a_connection_closes_unannounced_after_so_many_requests() {
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
 
     let mut stream = connect(&origin, Port::Http);
-    stream
-        .write_all(get("/bad/close-after?ms=80").as_bytes())
-        .unwrap();
+    stream.write_all(get("/bad/close-after?ms=80").as_bytes()).unwrap();
     let begin = Instant::now();
     assert_eq!(read_answer(&mut stream).status, 200);
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
@@ -279,10 +230,7 @@ fn a_connection_closes_unannounced_after_so_many_requests() {
 #[test]
 fn the_next_request_is_read_and_not_answered() {
     let origin = origin();
-    for (path, reset) in [
-        ("/bad/close-on-next", false),
-        ("/bad/close-on-next?reset&body", true),
-    ] {
+    for (path, reset) in [("/bad/close-on-next", false), ("/bad/close-on-next?reset&body", true)] {
         origin.reset();
         let mut stream = connect(&origin, Port::Http);
         stream.write_all(get(path).as_bytes()).unwrap();
@@ -306,13 +254,8 @@ fn what_is_announced_is_not_what_happens() {
     assert_eq!(read_answer(&mut stream).header("connection"), Some("close"));
     stream.write_all(get("/get").as_bytes()).unwrap();
     assert_eq!(read_answer(&mut stream).json()["request_number"], 2);
-    stream
-        .write_all(get("/bad/keep-closed").as_bytes())
-        .unwrap();
-    assert_eq!(
-        read_answer(&mut stream).header("keep-alive"),
-        Some("timeout=60")
-    );
+    stream.write_all(get("/bad/keep-closed").as_bytes()).unwrap();
+    assert_eq!(read_answer(&mut stream).header("keep-alive"), Some("timeout=60"));
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
     let (bytes, _) = talk(&origin, get("/bad/unasked-408"));
     let text = String::from_utf8(bytes).unwrap();
@@ -333,15 +276,10 @@ fn an_early_413_comes_before_the_upload_ends() {
     assert_eq!(read_answer(&mut stream).json()["request_number"], 2);
 
     let mut stream = connect(&origin, Port::Http);
-    stream
-        .write_all(head("/bad/early-413-drop").as_bytes())
-        .unwrap();
+    stream.write_all(head("/bad/early-413-drop?ms=500").as_bytes()).unwrap();
     assert_eq!(read_answer(&mut stream).status, 413);
     stream.write_all(&[b'x'; 500]).unwrap();
-    assert_eq!(
-        stream.read(&mut [0]).unwrap_err().kind(),
-        ErrorKind::ConnectionReset
-    );
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
 #[test]
@@ -353,16 +291,9 @@ fn an_expectation_is_ignored_or_refused() {
         )
     };
     let mut stream = connect(&origin, Port::Http);
-    stream
-        .write_all(head("/bad/expect-ignored").as_bytes())
-        .unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
-    assert_eq!(
-        stream.read(&mut [0]).unwrap_err().kind(),
-        ErrorKind::WouldBlock
-    );
+    stream.write_all(head("/bad/expect-ignored").as_bytes()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(b"hi").unwrap();
     assert_eq!(read_answer(&mut stream).text(), "2 bytes\n");
@@ -396,16 +327,10 @@ fn bombs_are_right_streams_of_zeros_and_small() {
     assert_eq!(zeros(flate2::read::GzDecoder::new(inner)), 9 * MIB);
     assert!(twice.body.len() < 2_000, "{}", twice.body.len());
     let brotli = fetch(&origin, "/bad/bomb-brotli?mib=9");
-    assert_eq!(
-        zeros(brotli::Decompressor::new(&brotli.body[..], 4096)),
-        9 * MIB
-    );
+    assert_eq!(zeros(brotli::Decompressor::new(&brotli.body[..], 4096)), 9 * MIB);
     assert!(brotli.body.len() < 1_000, "{}", brotli.body.len());
     let zstd = fetch(&origin, "/bad/bomb-zstd?mib=9");
-    assert_eq!(
-        zeros(zstd::stream::read::Decoder::new(&zstd.body[..]).unwrap()),
-        9 * MIB
-    );
+    assert_eq!(zeros(zstd::stream::read::Decoder::new(&zstd.body[..]).unwrap()), 9 * MIB);
     assert!(zstd.body.len() < 400, "{}", zstd.body.len());
 }
 
@@ -413,11 +338,7 @@ fn bombs_are_right_streams_of_zeros_and_small() {
 fn a_whole_bomb_arrives_as_a_body_of_some_mebibytes() {
     let origin = origin();
     let gzip = fetch(&origin, "/bad/bomb-gzip");
-    assert!(
-        (9 << 20..12 << 20).contains(&gzip.body.len()),
-        "{}",
-        gzip.body.len()
-    );
+    assert!((9 << 20..12 << 20).contains(&gzip.body.len()), "{}", gzip.body.len());
     // ISIZE counts modulo 2^32: 10 GiB leave 2 GiB.
     assert_eq!(gzip.body[gzip.body.len() - 4..], (2u32 << 30).to_le_bytes());
     let zstd = fetch(&origin, "/bad/bomb-zstd");
@@ -430,15 +351,9 @@ fn broken_codings_do_not_decode() {
     let decode = |path: &str| {
         let answer = fetch(&origin, path);
         let mut out = Vec::new();
-        flate2::read::GzDecoder::new(&answer.body[..])
-            .read_to_end(&mut out)
-            .map(|_| out)
+        flate2::read::GzDecoder::new(&answer.body[..]).read_to_end(&mut out).map(|_| out)
     };
-    for path in [
-        "/bad/gzip-garbage",
-        "/bad/gzip-truncated",
-        "/bad/gzip-checksum",
-    ] {
+    for path in ["/bad/gzip-garbage", "/bad/gzip-truncated", "/bad/gzip-checksum"] {
         assert!(decode(path).is_err(), "{path}");
     }
     assert!(decode("/bad/gzip-trailing").is_ok());
@@ -465,12 +380,7 @@ fn ports_misbehave_before_http_begins() {
     let reset = origin.addr(Port::ResetOnAccept).unwrap();
     let end = std::net::TcpStream::connect(reset).and_then(|mut s| s.read(&mut [0]));
     assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
-    assert_eq!(
-        connect(&origin, Port::CloseOnAccept)
-            .read(&mut [0])
-            .unwrap(),
-        0
-    );
+    assert_eq!(connect(&origin, Port::CloseOnAccept).read(&mut [0]).unwrap(), 0);
 
     let begin = Instant::now();
     let mut slow = connect(&origin, Port::SlowAccept);
@@ -480,8 +390,7 @@ fn ports_misbehave_before_http_begins() {
     drop((stream, slow));
 
     let mut deaf = connect(&origin, Port::NeverRead);
-    deaf.set_write_timeout(Some(Duration::from_millis(200)))
-        .unwrap();
+    deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
     let piece = vec![0; 1 << 20];
     let stuck = (0..64).find_map(|_| deaf.write_all(&piece).err());
     assert_eq!(stuck.expect("buffers end").kind(), ErrorKind::WouldBlock);
@@ -491,7 +400,5 @@ fn ports_misbehave_before_http_begins() {
     brief.write_all(b"GET").unwrap();
     eventually("both are accepted", || origin.open_connections() == 2);
     drop(brief);
-    eventually("the client's leaving is seen", || {
-        origin.open_connections() == 1
-    });
+    eventually("the client's leaving is seen", || origin.open_connections() == 1);
 }

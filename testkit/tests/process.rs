@@ -1,4 +1,5 @@
 //! `mimus-origin`, the program, and `Origin`, the value, from start to end.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 
@@ -22,11 +23,8 @@ fn printed(args: &[&str]) -> String {
 #[test]
 fn it_says_where_it_listens_serves_and_ends_with_its_input() {
     let dir = tempfile::tempdir().unwrap();
-    let (ca, client, unix) = (
-        dir.path().join("ca.pem"),
-        dir.path().join("client.pem"),
-        dir.path().join("socket"),
-    );
+    let (ca, client, unix) =
+        (dir.path().join("ca.pem"), dir.path().join("client.pem"), dir.path().join("socket"));
     let mut child = program()
         .args(["--stdin", "--port", "socks", "--port", "tls-expired"])
         .arg("--ca-out")
@@ -40,38 +38,18 @@ fn it_says_where_it_listens_serves_and_ends_with_its_input() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
-    let addr = ready["http"]
-        .as_str()
-        .unwrap()
-        .strip_prefix("http://")
-        .unwrap()
-        .to_owned();
+    let addr = ready["http"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
     let mut stream = TcpStream::connect(addr).unwrap();
     stream.write_all(get("/get").as_bytes()).unwrap();
     assert_eq!(read_answer(&mut stream).status, 200);
-    assert!(
-        ready["https"]
-            .as_str()
-            .unwrap()
-            .starts_with("https://localhost:")
-    );
+    assert!(ready["https"].as_str().unwrap().starts_with("https://localhost:"));
     for port in ["socks", "tls-expired"] {
         TcpStream::connect(ready["ports"][port].as_str().unwrap()).unwrap();
     }
-    assert!(
-        std::fs::read_to_string(ca)
-            .unwrap()
-            .contains("BEGIN CERTIFICATE")
-    );
-    assert!(
-        std::fs::read_to_string(client)
-            .unwrap()
-            .contains("BEGIN PRIVATE KEY")
-    );
+    assert!(std::fs::read_to_string(ca).unwrap().contains("BEGIN CERTIFICATE"));
+    assert!(std::fs::read_to_string(client).unwrap().contains("BEGIN PRIVATE KEY"));
     assert!(unix.exists());
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
@@ -83,16 +61,11 @@ fn it_says_where_it_listens_serves_and_ends_with_its_input() {
 fn it_ends_in_order_when_terminated() {
     let mut child = program().stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
     let unix = std::path::PathBuf::from(ready["unix"].as_str().unwrap());
     assert!(unix.exists());
-    Command::new("kill")
-        .arg(child.id().to_string())
-        .status()
-        .unwrap();
+    Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert!(child.wait().unwrap().success());
     assert!(!unix.exists());
 }
@@ -104,24 +77,12 @@ fn its_list_has_every_row_and_its_help_every_flag() {
         assert!(list.contains(name), "{name}");
     }
     for route in routes().chain(bad_routes()) {
-        assert!(
-            list.contains(route.pattern) && list.contains(route.what),
-            "{}",
-            route.pattern
-        );
+        assert!(list.contains(route.pattern) && list.contains(route.what), "{}", route.pattern);
     }
     let json: serde_json::Value = serde_json::from_str(&printed(&["--list", "--json"])).unwrap();
     assert_eq!(json["bad"].as_array().unwrap().len(), bad_routes().count());
     let help = printed(&["--help"]);
-    for flag in [
-        "--http",
-        "--https",
-        "--unix",
-        "--ca-out",
-        "--client-out",
-        "--port",
-        "--list",
-    ] {
+    for flag in ["--http", "--https", "--unix", "--ca-out", "--client-out", "--port", "--list"] {
         assert!(help.contains(flag), "{flag}");
     }
 }
@@ -142,10 +103,7 @@ fn wrong_arguments_are_told() {
 
 #[test]
 fn an_origin_starts_and_ends_inside_a_runtime_and_takes_its_connections_along() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let origin = Origin::builder().proxy_auth("a", "b").start().unwrap();
         let mut stream = connect(&origin, Port::Http);

@@ -1,4 +1,5 @@
 //! The well-behaved routes, read byte by byte.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 
@@ -16,18 +17,12 @@ fn get_says_back_the_request_with_order_case_and_duplicates() {
     let answer = send(&origin, raw);
     let json = answer.json();
     assert_eq!(answer.status, 200);
-    assert_eq!(
-        json["args"],
-        serde_json::json!({"a": ["1", "2"], "b": " x"})
-    );
+    assert_eq!(json["args"], serde_json::json!({"a": ["1", "2"], "b": " x"}));
     let headers = serde_json::json!([["hOsT", "h"], ["X-b", "2"], ["x-A", "1"], ["X-b", "3"]]);
     assert_eq!(json["headers"], headers);
     let seen = &origin.requests()[0];
     assert_eq!(seen.head, raw.as_bytes());
-    assert_eq!(
-        (seen.method.as_str(), seen.seq, seen.body_complete),
-        ("GET", 1, true)
-    );
+    assert_eq!((seen.method.as_str(), seen.seq, seen.body_complete), ("GET", 1, true));
 }
 
 #[test]
@@ -42,9 +37,7 @@ fn a_connection_is_reused_and_says_so() {
     }
     assert_eq!(origin.open_connections(), 1);
     drop(stream);
-    eventually("the connection is closed", || {
-        origin.open_connections() == 0
-    });
+    eventually("the connection is closed", || origin.open_connections() == 0);
     assert!(origin.connections()[0].closed);
     assert_eq!(origin.accepted(Port::Http), 1);
     origin.reset();
@@ -59,12 +52,7 @@ fn every_parameterless_get_route_answers() {
     let mut count = 0;
     for route in plain {
         let answer = fetch(&origin, route.pattern);
-        assert!(
-            matches!(answer.status, 103 | 200 | 302),
-            "{}: {}",
-            route.pattern,
-            answer.head
-        );
+        assert!(matches!(answer.status, 103 | 200 | 302), "{}: {}", route.pattern, answer.head);
         count += 1;
     }
     assert!(count > 20, "{count}");
@@ -122,42 +110,22 @@ fn expect_continue_is_answered_before_the_body_and_can_be_refused() {
     assert_eq!(read_head(&mut stream), "HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(b"hi").unwrap();
     assert_eq!(read_answer(&mut stream).text(), "2 bytes\n");
-    stream
-        .write_all(head("/expect-refused").as_bytes())
-        .unwrap();
+    stream.write_all(head("/expect-refused").as_bytes()).unwrap();
     let answer = read_answer(&mut stream);
-    assert_eq!(
-        (answer.status, answer.header("connection")),
-        (417, Some("close"))
-    );
+    assert_eq!((answer.status, answer.header("connection")), (417, Some("close")));
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
 }
 
 #[test]
 fn redirects_count_down_and_point_where_told() {
     let origin = origin();
-    assert_eq!(
-        fetch(&origin, "/redirect/2").header("location"),
-        Some("/redirect/1")
-    );
-    assert_eq!(
-        fetch(&origin, "/redirect/1").header("location"),
-        Some("/get")
-    );
+    assert_eq!(fetch(&origin, "/redirect/2").header("location"), Some("/redirect/1"));
+    assert_eq!(fetch(&origin, "/redirect/1").header("location"), Some("/get"));
     let absolute = fetch(&origin, "/absolute-redirect/3");
-    assert_eq!(
-        absolute.header("location"),
-        Some("http://origin.test/absolute-redirect/2")
-    );
-    let to = fetch(
-        &origin,
-        "/redirect-to?url=http%3A%2F%2Fx%2F&status_code=307",
-    );
+    assert_eq!(absolute.header("location"), Some("http://origin.test/absolute-redirect/2"));
+    let to = fetch(&origin, "/redirect-to?url=http%3A%2F%2Fx%2F&status_code=307");
     assert_eq!((to.status, to.header("location")), (307, Some("http://x/")));
-    assert_eq!(
-        fetch(&origin, "/redirect-loop").header("location"),
-        Some("/redirect-loop")
-    );
+    assert_eq!(fetch(&origin, "/redirect-loop").header("location"), Some("/redirect-loop"));
 }
 
 #[test]
@@ -166,10 +134,7 @@ fn cookies_are_set_said_back_and_deleted() {
     let set = fetch(&origin, "/cookies/set?a=1&b=2");
     assert_eq!(set.headers("set-cookie"), ["a=1; Path=/", "b=2; Path=/"]);
     let raw = "GET /cookies HTTP/1.1\r\nHost: h\r\nCookie: a=1; b=2\r\n\r\n";
-    assert_eq!(
-        send(&origin, raw).json()["cookies"],
-        serde_json::json!({"a": "1", "b": "2"})
-    );
+    assert_eq!(send(&origin, raw).json()["cookies"], serde_json::json!({"a": "1", "b": "2"}));
     let gone = fetch(&origin, "/cookies/delete?a");
     assert_eq!(gone.headers("set-cookie"), ["a=; Path=/; Max-Age=0"]);
 }
@@ -178,10 +143,7 @@ fn cookies_are_set_said_back_and_deleted() {
 fn basic_and_bearer_want_credentials() {
     let origin = origin();
     let with = |path: &str, value: &str| {
-        send(
-            &origin,
-            format!("GET {path} HTTP/1.1\r\nHost: h\r\nAuthorization: {value}\r\n\r\n"),
-        )
+        send(&origin, format!("GET {path} HTTP/1.1\r\nHost: h\r\nAuthorization: {value}\r\n\r\n"))
     };
     assert_eq!(fetch(&origin, "/basic-auth/u/p").status, 401);
     assert_eq!(with("/basic-auth/u/p", "Basic dTpw").status, 200);
@@ -190,50 +152,81 @@ fn basic_and_bearer_want_credentials() {
     assert_eq!(with("/bearer", "Bearer t").json()["token"], "t");
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn md5(text: &str) -> String {
+    use md5::Digest as _;
+    hex(&md5::Md5::digest(text))
+}
+
+fn sha256(text: &str) -> String {
+    use sha2::Digest as _;
+    hex(&sha2::Sha256::digest(text))
+}
+
+/// The nonce and the whole of a Digest challenge.
+fn challenge(answer: &Answer) -> (String, String) {
+    assert_eq!(answer.status, 401);
+    let field = answer.header("www-authenticate").unwrap().to_owned();
+    let nonce = field.split("nonce=\"").nth(1).unwrap().split('"').next().unwrap();
+    (nonce.to_owned(), field)
+}
+
 #[test]
 fn digest_without_qop_verifies_once_and_then_is_stale() {
-    use md5::{Digest as _, Md5};
-    let hex = |text: String| {
-        Md5::digest(text)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
     let origin = origin();
     let path = "/digest-auth/none/u/p";
-    let challenge = fetch(&origin, path);
-    assert_eq!(challenge.status, 401);
-    let field = challenge.header("www-authenticate").unwrap();
-    let nonce = field
-        .split("nonce=\"")
-        .nth(1)
-        .unwrap()
-        .split('"')
-        .next()
-        .unwrap()
-        .to_owned();
-    let (a1, a2) = (hex("u:origin:p".into()), hex(format!("GET:{path}")));
-    let answer = hex(format!("{a1}:{nonce}:{a2}"));
+    let (nonce, _) = challenge(&fetch(&origin, path));
+    let answer = md5(&format!("{}:{nonce}:{}", md5("u:origin:p"), md5(&format!("GET:{path}"))));
     let raw = format!(
         "GET {path} HTTP/1.1\r\nHost: h\r\nAuthorization: Digest username=\"u\", realm=\"origin\", \
          nonce=\"{nonce}\", uri=\"{path}\", response=\"{answer}\", opaque=\"mimus\"\r\n\r\n"
     );
     assert_eq!(send(&origin, &raw).status, 200);
-    let again = send(&origin, &raw);
-    assert_eq!(again.status, 401);
-    assert!(
-        again
-            .header("www-authenticate")
-            .unwrap()
-            .ends_with("stale=true")
-    );
+    assert!(challenge(&send(&origin, &raw)).1.ends_with("stale=true"));
     let forged = raw.replace(&nonce, "00000000000000ff");
-    assert!(
-        !send(&origin, forged)
-            .header("www-authenticate")
-            .unwrap()
-            .contains("stale")
-    );
+    assert!(!challenge(&send(&origin, forged)).1.contains("stale"));
+}
+
+#[test]
+fn digest_counts_its_nonce_and_knows_algorithms_sessions_and_bodies() {
+    let origin = origin();
+    for (qop, algorithm) in [
+        ("auth", "MD5"),
+        ("auth", "SHA-256"),
+        ("auth-int", "MD5"),
+        ("auth-int", "SHA-256-sess"),
+        ("auth", "MD5-sess"),
+    ] {
+        let hash = |text: &str| {
+            if algorithm.starts_with("SHA") { sha256(text) } else { md5(text) }
+        };
+        let path = format!("/digest-auth/{qop}/u/p/{algorithm}");
+        let (nonce, field) = challenge(&fetch(&origin, &path));
+        assert!(field.contains(&format!("algorithm={algorithm}, qop=\"{qop}\"")), "{field}");
+        let request = |count: &str, password: &str| {
+            let mut a1 = hash(&format!("u:origin:{password}"));
+            if algorithm.ends_with("-sess") {
+                a1 = hash(&format!("{a1}:{nonce}:c"));
+            }
+            let body = if qop == "auth-int" { format!(":{}", hash("hi")) } else { String::new() };
+            let a2 = hash(&format!("POST:{path}{body}"));
+            let answer = hash(&format!("{a1}:{nonce}:{count}:c:{qop}:{a2}"));
+            let raw = format!(
+                "POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nAuthorization: Digest \
+                 username=\"u\", realm=\"origin\", nonce=\"{nonce}\", uri=\"{path}\", qop={qop}, \
+                 nc={count}, cnonce=\"c\", algorithm={algorithm}, response=\"{answer}\", \
+                 opaque=\"mimus\"\r\n\r\nhi"
+            );
+            send(&origin, raw)
+        };
+        assert_eq!(request("00000001", "wrong").status, 401);
+        assert_eq!(request("00000001", "p").status, 200, "{path}");
+        assert_eq!(request("00000002", "p").status, 200, "{path}");
+        assert!(challenge(&request("00000002", "p")).1.ends_with("stale=true"));
+    }
 }
 
 #[test]
@@ -246,9 +239,7 @@ fn content_codings_undo_to_the_text() {
             "zlib" => flate2::read::ZlibDecoder::new(body).read_to_end(&mut out),
             "raw" => flate2::read::DeflateDecoder::new(body).read_to_end(&mut out),
             "br" => brotli::Decompressor::new(body, 4096).read_to_end(&mut out),
-            _ => zstd::stream::read::Decoder::new(body)
-                .unwrap()
-                .read_to_end(&mut out),
+            _ => zstd::stream::read::Decoder::new(body).unwrap().read_to_end(&mut out),
         }
         .unwrap();
         out
@@ -277,21 +268,12 @@ fn ranges_are_cut_from_the_same_bytes() {
     let whole = fetch(&origin, "/range/1000");
     let tag = whole.header("etag").unwrap().to_owned();
     let part = |fields: &str| {
-        send(
-            &origin,
-            format!("GET /range/1000 HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n"),
-        )
+        send(&origin, format!("GET /range/1000 HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n"))
     };
     let tail = part(&format!("Range: bytes=900-\r\nIf-Range: {tag}"));
-    assert_eq!(
-        (tail.status, tail.header("content-range")),
-        (206, Some("bytes 900-999/1000"))
-    );
+    assert_eq!((tail.status, tail.header("content-range")), (206, Some("bytes 900-999/1000")));
     assert_eq!(tail.body, whole.body[900..]);
-    assert_eq!(
-        part("Range: bytes=1000-").header("content-range"),
-        Some("bytes */1000")
-    );
+    assert_eq!(part("Range: bytes=1000-").header("content-range"), Some("bytes */1000"));
     assert_eq!(part("Range: bytes=1-2\r\nIf-Range: \"other\"").status, 200);
 }
 
@@ -306,10 +288,7 @@ fn the_wire_routes_do_what_http_1_can() {
     assert!(bytes.starts_with(b"HTTP/1.0 200 OK\r\n") && bytes.ends_with(b"1996\n"));
     assert!(end.is_ok());
     assert!(talk(&origin, get("/close")).1.is_ok());
-    let (bytes, _) = talk(
-        &origin,
-        "HEAD /get HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
-    );
+    let (bytes, _) = talk(&origin, "HEAD /get HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     assert!(bytes.ends_with(b"\r\n\r\n") && !bytes.contains(&b'{'));
 }
 
@@ -320,18 +299,13 @@ fn time_passes_where_it_should_and_a_client_that_leaves_is_noticed() {
     assert_eq!(fetch(&origin, "/delay/0.15").status, 200);
     assert!(begin.elapsed().as_millis() >= 150);
     let begin = Instant::now();
-    assert_eq!(
-        fetch(&origin, "/drip?numbytes=5&duration=0.1").body,
-        b"*****"
-    );
+    assert_eq!(fetch(&origin, "/drip?numbytes=5&duration=0.1").body, b"*****");
     assert!(begin.elapsed().as_millis() >= 100);
     let mut stream = connect(&origin, Port::Http);
     stream.write_all(get("/delay/60").as_bytes()).unwrap();
     eventually("the request is seen", || origin.requests().len() == 3);
     drop(stream);
-    eventually("the client's leaving is noticed", || {
-        origin.open_connections() == 0
-    });
+    eventually("the client's leaving is noticed", || origin.open_connections() == 0);
 }
 
 #[test]
@@ -358,11 +332,7 @@ fn requests_that_break_the_rules_are_refused() {
         "POST /post HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n+1\r\nx\r\n0\r\n\r\n",
     ] {
         let (bytes, end) = talk(&origin, raw);
-        assert!(
-            bytes.starts_with(b"HTTP/1.1 400 "),
-            "{raw:?}: {}",
-            bytes.escape_ascii()
-        );
+        assert!(bytes.starts_with(b"HTTP/1.1 400 "), "{raw:?}: {}", bytes.escape_ascii());
         assert!(end.is_ok());
     }
     assert_eq!(fetch(&origin, "/nowhere").status, 404);
@@ -389,13 +359,8 @@ fn http_1_0_ends_with_its_answer_unless_asked_to_go_on() {
     let (bytes, end) = talk(&origin, "GET /json HTTP/1.0\r\n\r\n");
     assert!(bytes.starts_with(b"HTTP/1.1 200 OK\r\n") && end.is_ok());
     let mut stream = connect(&origin, Port::Http);
-    stream
-        .write_all(b"GET /json HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-        .unwrap();
-    assert_eq!(
-        read_answer(&mut stream).header("connection"),
-        Some("keep-alive")
-    );
+    stream.write_all(b"GET /json HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").unwrap();
+    assert_eq!(read_answer(&mut stream).header("connection"), Some("keep-alive"));
     stream.write_all(get("/json").as_bytes()).unwrap();
     assert_eq!(read_answer(&mut stream).status, 200);
 }

@@ -58,30 +58,12 @@ fn try_get(origin: &Origin, port: Port, name: &str, identity: bool) -> io::Resul
 fn the_right_certificate_names_every_name_of_the_origin() {
     let origin = origin();
     for name in ["localhost", "127.0.0.1", "::1", "origin.test"] {
-        assert_eq!(
-            try_get(&origin, Port::Https, name, false).unwrap().status,
-            200,
-            "{name}"
-        );
+        assert_eq!(try_get(&origin, Port::Https, name, false).unwrap().status, 200, "{name}");
     }
     let seen = origin.requests();
-    let sni: Vec<_> = seen
-        .iter()
-        .map(|seen| seen.tls.clone().unwrap().sni)
-        .collect();
-    assert_eq!(
-        sni,
-        [
-            Some("localhost".to_owned()),
-            None,
-            None,
-            Some("origin.test".to_owned())
-        ]
-    );
-    assert_eq!(
-        seen[0].tls.as_ref().unwrap().alpn.as_deref(),
-        Some(&b"http/1.1"[..])
-    );
+    let sni: Vec<_> = seen.iter().map(|seen| seen.tls.clone().unwrap().sni).collect();
+    assert_eq!(sni, [Some("localhost".to_owned()), None, None, Some("origin.test".to_owned())]);
+    assert_eq!(seen[0].tls.as_ref().unwrap().alpn.as_deref(), Some(&b"http/1.1"[..]));
     assert_eq!(seen[0].tls.as_ref().unwrap().version, "TLSv1_3");
     assert!(origin.https_url("/x").starts_with("https://localhost:"));
 }
@@ -99,28 +81,15 @@ fn wrong_certificates_are_refused_each_for_its_reason() {
         assert!(format!("{error:?}").contains(reason), "{port:?}: {error:?}");
     }
     assert!(origin.requests().is_empty());
-    assert_eq!(
-        try_get(&origin, Port::TlsWrongName, "wrong.test", false)
-            .unwrap()
-            .status,
-        200
-    );
+    assert_eq!(try_get(&origin, Port::TlsWrongName, "wrong.test", false).unwrap().status, 200);
 }
 
 #[test]
 fn a_client_certificate_is_required_where_told() {
     let origin = origin();
     let error = try_get(&origin, Port::TlsClientCert, "localhost", false).unwrap_err();
-    assert!(
-        format!("{error:?}").contains("CertificateRequired"),
-        "{error:?}"
-    );
-    assert_eq!(
-        try_get(&origin, Port::TlsClientCert, "localhost", true)
-            .unwrap()
-            .status,
-        200
-    );
+    assert!(format!("{error:?}").contains("CertificateRequired"), "{error:?}");
+    assert_eq!(try_get(&origin, Port::TlsClientCert, "localhost", true).unwrap().status, 200);
     assert!(origin.requests()[0].tls.as_ref().unwrap().client_cert);
 }
 
@@ -142,10 +111,7 @@ fn versions_and_alpn_are_as_told() {
         .with_no_client_auth();
     let mut stream = open(&origin, Port::Tls13, "localhost", &Arc::new(only_12));
     assert!(stream.write_all(b"x").is_err());
-    assert_ne!(
-        stream.conn.protocol_version(),
-        Some(ProtocolVersion::TLSv1_2)
-    );
+    assert_ne!(stream.conn.protocol_version(), Some(ProtocolVersion::TLSv1_2));
 }
 
 #[test]
@@ -157,11 +123,7 @@ fn sessions_resume_and_carry_early_data() {
         for resumed in [false, true] {
             let mut stream = open(&origin, port, "localhost", &config);
             stream.write_all(get("/get").as_bytes()).unwrap();
-            assert_eq!(
-                read_answer(&mut stream).json()["tls_resumed"],
-                resumed,
-                "{port:?}"
-            );
+            assert_eq!(read_answer(&mut stream).json()["tls_resumed"], resumed, "{port:?}");
         }
     }
     origin.reset();
@@ -188,20 +150,9 @@ fn handshakes_fail_as_told() {
     assert_eq!(error(Port::TlsReset).kind(), ErrorKind::ConnectionReset);
     assert_eq!(error(Port::TlsClose).kind(), ErrorKind::UnexpectedEof);
     assert_eq!(error(Port::TlsGarbage).kind(), ErrorKind::InvalidData);
-    let mut stream = open(
-        &origin,
-        Port::TlsStall,
-        "localhost",
-        &Arc::new(config(&origin, false)),
-    );
-    stream
-        .sock
-        .set_read_timeout(Some(std::time::Duration::from_millis(200)))
-        .unwrap();
-    assert_eq!(
-        stream.write_all(b"x").unwrap_err().kind(),
-        ErrorKind::WouldBlock
-    );
+    let mut stream = open(&origin, Port::TlsStall, "localhost", &Arc::new(config(&origin, false)));
+    stream.sock.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+    assert_eq!(stream.write_all(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(stream);
     eventually("none is left", || origin.open_connections() == 0);
 }
@@ -213,7 +164,7 @@ fn a_body_can_end_without_close_notify_and_with_a_reset() {
     for (path, kind) in [
         ("/until-close", None),
         ("/bad/no-close-notify", Some(ErrorKind::UnexpectedEof)),
-        ("/bad/reset-until-close", Some(ErrorKind::ConnectionReset)),
+        ("/bad/reset-until-close?ms=200", Some(ErrorKind::ConnectionReset)),
     ] {
         let mut stream = open(&origin, Port::Https, "localhost", &config);
         stream.write_all(get(path).as_bytes()).unwrap();
@@ -221,4 +172,18 @@ fn a_body_can_end_without_close_notify_and_with_a_reset() {
         assert!(bytes.starts_with(b"HTTP/1.1 200 OK\r\n"), "{path}");
         assert_eq!(end.err().map(|error| error.kind()), kind, "{path}");
     }
+}
+
+#[test]
+fn the_proxy_over_tls_forwards() {
+    let origin = origin();
+    let port = origin.addr(Port::Http).unwrap().port();
+    let config = Arc::new(config(&origin, false));
+    let mut stream = open(&origin, Port::ProxyTls, "localhost", &config);
+    let raw = format!("CONNECT origin.test:{port} HTTP/1.1\r\nHost: h\r\n\r\n");
+    stream.write_all(raw.as_bytes()).unwrap();
+    assert!(read_head(&mut stream).starts_with("HTTP/1.1 200 "));
+    stream.write_all(get("/get").as_bytes()).unwrap();
+    assert_eq!(read_answer(&mut stream).status, 200);
+    assert_eq!(origin.accepted(Port::ProxyTls), 1);
 }

@@ -109,12 +109,7 @@ pub(crate) struct AuthFlags {
     pub(crate) digest: bool,
 
     /// Log in with this bearer token
-    #[arg(
-        long = "bearer",
-        alias = "oauth2-bearer",
-        value_name = "TOKEN",
-        conflicts_with = "user"
-    )]
+    #[arg(long = "bearer", alias = "oauth2-bearer", value_name = "TOKEN", conflicts_with = "user")]
     pub(crate) bearer: Option<Secret>,
 
     /// Take names and passwords from the netrc file

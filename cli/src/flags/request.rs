@@ -155,7 +155,8 @@ pub(super) fn data_in_order(matches: &ArgMatches) -> Vec<DataPart> {
     for (id, kind) in DATA.into_iter().zip([Text, Raw, Binary, UrlEncode, Json]) {
         let texts = matches.get_many::<String>(id).into_iter().flatten();
         let indices = matches.indices_of(id).into_iter().flatten();
-        found.extend(indices.zip(texts).map(|(i, text)| (i, DataPart { kind, text: text.clone() })));
+        found
+            .extend(indices.zip(texts).map(|(i, text)| (i, DataPart { kind, text: text.clone() })));
     }
     found.sort_by_key(|(index, _)| *index);
     found.into_iter().map(|(_, part)| part).collect()

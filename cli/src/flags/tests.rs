@@ -68,7 +68,8 @@ fn data_keeps_the_order_of_the_command_line() {
 
 #[test]
 fn bodies_exclude_each_other() {
-    for line in ["-d a -F b=c u", "-F a=b -T f u", "-T f -d a u", "-u a:b --bearer t u", "-4 -6 u"] {
+    for line in ["-d a -F b=c u", "-F a=b -T f u", "-T f -d a u", "-u a:b --bearer t u", "-4 -6 u"]
+    {
         assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
     }
 }

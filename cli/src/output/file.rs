@@ -20,7 +20,9 @@ pub(crate) struct FileSink {
 #[derive(Debug)]
 enum State {
     /// Nothing was written; the first byte goes to this offset.
-    Untouched { offset: u64 },
+    Untouched {
+        offset: u64,
+    },
     Open(File),
 }
 

@@ -201,7 +201,8 @@ impl Archive {
 
     fn request(&self, exchange: &Exchange, payload: &Payload) -> Request {
         let length = exchange.fields.get_str("content-length").and_then(|v| v.parse().ok());
-        let has_body = length.is_some_and(|n| n > 0) || exchange.fields.contains("transfer-encoding");
+        let has_body =
+            length.is_some_and(|n| n > 0) || exchange.fields.contains("transfer-encoding");
         let cookies = exchange.fields.get_all("cookie").flat_map(|value| {
             String::from_utf8_lossy(value).split(';').map(|p| self.cookie(p)).collect::<Vec<_>>()
         });

@@ -83,7 +83,8 @@ impl Heads {
 
 impl Hook for Heads {
     fn observe(&self, happened: &Observation<'_>) {
-        let (Observation::Head { head, .. } | Observation::Informational { head }) = happened else {
+        let (Observation::Head { head, .. } | Observation::Informational { head }) = happened
+        else {
             return;
         };
         if let Err(failure) = self.write(&HeadText::of(head)) {

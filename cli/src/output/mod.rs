@@ -1,7 +1,7 @@
 //! Everything that is written: bodies and heads to where they belong, and what is told about them.
 
-pub(crate) mod har;
 mod file;
+pub(crate) mod har;
 mod heads;
 mod pager;
 pub(crate) mod pretty;

@@ -4,10 +4,7 @@ use std::{io, time::Duration};
 
 use serde_json::{Map, Number, Value};
 
-use crate::{
-    exit::Failure,
-    payload::read_input,
-};
+use crate::{exit::Failure, payload::read_input};
 
 /// The facts of one transfer, after it ended well or not.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -235,11 +232,7 @@ impl Format {
 }
 
 /// What follows a '%': the piece, if it is one, and how many bytes belong to it.
-fn percent(
-    after: &str,
-    literal: &mut String,
-    unknown: &mut Vec<String>,
-) -> (Option<Piece>, usize) {
+fn percent(after: &str, literal: &mut String, unknown: &mut Vec<String>) -> (Option<Piece>, usize) {
     if after.starts_with('%') {
         literal.push('%');
         return (None, 1);

@@ -66,7 +66,7 @@ fn report(what: &str, one: &mut dyn FnMut()) {
 }
 
 fn main() {
-    let origin = mimus_testkit::Origin::builder().start();
+    let origin = mimus_testkit::Origin::start().unwrap();
     let url = origin.http_url("/bytes/16");
 
     let client = mimus::blocking::Client::new();

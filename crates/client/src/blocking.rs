@@ -4,7 +4,7 @@
 //! other blocking call would.
 //!
 //! ```
-//! # let origin = mimus_testkit::Origin::builder().start();
+//! # let origin = mimus_testkit::Origin::start().unwrap();
 //! # let url = origin.http_url("/get");
 //! let client = mimus::blocking::Client::new();
 //! let response = client.get(url).send()?;
@@ -13,15 +13,72 @@
 //! # Ok::<(), mimus::Error>(())
 //! ```
 
-use std::io::{self, BufRead, Read};
+use std::{
+    fmt,
+    io::{self, BufRead, Read},
+    sync::Arc,
+};
 
 use bytes::{Buf, Bytes};
 use mimus_net::rt;
 
-use crate::{Incoming, Result, client, target::IntoUrl};
+use crate::{
+    Incoming, IntoUrl, Request, Result,
+    client::{self, Inner, client_methods},
+};
 
-/// A client whose calls block.
-pub type Client = crate::Client<client::Blocking>;
+/// An HTTP client whose calls block: a pool of connections, and the settings that calls start from.
+///
+/// Cheap to clone; clones share everything. Make one and keep it.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+impl Client {
+    client_methods!(client::Blocking);
+
+    /// A client with the default settings.
+    ///
+    /// Making one opens nothing and reads nothing but the environment's proxy variables.
+    pub fn new() -> Self {
+        match ClientBuilder::new().build() {
+            Ok(client) => client,
+            // Only a user's own settings can make `build` fail.
+            Err(e) => unreachable!("the default settings are valid: {e:#}"),
+        }
+    }
+
+    /// A client with settings of one's own.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::new()
+    }
+
+    pub(crate) fn from_inner(inner: Arc<Inner>) -> Self {
+        Client { inner }
+    }
+
+    /// Executes a request and waits for the head of the response.
+    ///
+    /// # Errors
+    /// As [`RequestBuilder::send`].
+    pub fn execute(&self, request: Request) -> Result<Response> {
+        rt::Blocking::block_on(crate::call::run(&self.inner, request)).map(Response::new)
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Client::new()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
 /// Builds a [`Client`].
 pub type ClientBuilder = crate::ClientBuilder<client::Blocking>;
 /// Builds a request that blocks when sent.

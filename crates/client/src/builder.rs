@@ -10,7 +10,7 @@ use mimus_net::{
 use mimus_proto::Fields;
 
 use crate::{
-    Client, Proxies, Result,
+    Client, Proxies, Result, blocking,
     client::{Async, Blocking, Inner, bad_setting},
     cookie::{CookieStore, Jar},
     options::{Settings, shared_setters},
@@ -43,8 +43,7 @@ enum NetrcSource {
 
 impl<M> ClientBuilder<M> {
     pub(crate) fn new() -> Self {
-        let settings =
-            Settings { proxies: Arc::new(Proxies::from_env()), ..Settings::default() };
+        let settings = Settings { proxies: Arc::new(Proxies::from_env()), ..Settings::default() };
         ClientBuilder {
             settings,
             fields: vec![
@@ -152,7 +151,7 @@ impl<M> ClientBuilder<M> {
         self
     }
 
-    fn finish(self, runtime: Arc<dyn Runtime>) -> Result<Client<M>> {
+    fn finish(self, runtime: Arc<dyn Runtime>) -> Result<Arc<Inner>> {
         let mut fields = Fields::new();
         for (name, value) in &self.fields {
             crate::request::set(&mut fields, name, value)
@@ -168,7 +167,7 @@ impl<M> ClientBuilder<M> {
             resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
             overrides: Arc::default(),
         };
-        Ok(Client::from_inner(Inner {
+        Ok(Arc::new(Inner {
             settings: Arc::new(self.settings),
             default_fields: fields,
             base_url,
@@ -192,7 +191,7 @@ impl ClientBuilder<Async> {
     ///
     /// # Errors
     /// When a setting is not valid.
-    pub fn build(self) -> Result<Client<Async>> {
+    pub fn build(self) -> Result<Client> {
         let runtime = match self.runtime.clone() {
             Some(runtime) => runtime,
             #[cfg(feature = "tokio")]
@@ -200,7 +199,7 @@ impl ClientBuilder<Async> {
             #[cfg(not(feature = "tokio"))]
             None => return Err(crate::Error::request("no runtime was chosen")),
         };
-        self.finish(runtime)
+        self.finish(runtime).map(Client::from_inner)
     }
 }
 
@@ -209,8 +208,8 @@ impl ClientBuilder<Blocking> {
     ///
     /// # Errors
     /// When a setting is not valid.
-    pub fn build(self) -> Result<Client<Blocking>> {
-        self.finish(Arc::new(rt::Blocking))
+    pub fn build(self) -> Result<blocking::Client> {
+        self.finish(Arc::new(rt::Blocking)).map(blocking::Client::from_inner)
     }
 }
 

@@ -178,9 +178,10 @@ impl<'a> Call<'a> {
         let hash = pool.hash_of(route);
         let acquiring = pool.acquire(hash, |r| route.matches(r), || route.to_route(), now);
         let limit = self.request.settings.timeouts.pool.map(|limit| now + limit);
-        let mut acquired = rt::within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
-            .await
-            .ok_or_else(|| Error::timeout(Phase::Pool))?;
+        let mut acquired =
+            rt::within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
+                .await
+                .ok_or_else(|| Error::timeout(Phase::Pool))?;
         loop {
             match acquired {
                 Acquired::Lease(mut lease) => {
@@ -212,7 +213,8 @@ impl<'a> Call<'a> {
     ) -> Result<Lease<Route, Box<Conn>>> {
         let settings = &self.request.settings;
         let plan = route.plan(&self.request.target, self.request.method.is_safe())?;
-        let dialer = Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
+        let dialer =
+            Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
         let timeouts = DialTimeouts {
             resolve: settings.timeouts.resolve,
             connect: settings.timeouts.connect,

@@ -1,30 +1,23 @@
 //! The client: what calls share.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use http::Method;
-use mimus_net::{Runtime, dial::Dialer, rt};
+use mimus_net::{Runtime, dial::Dialer};
 use mimus_proto::Fields;
 use url::Url;
 
 use crate::{
-    Body, ClientBuilder, Error, Incoming, RequestBuilder, Result,
-    conn::Conn,
-    cookie::CookieStore,
-    options::Settings,
-    policy::netrc::Netrc,
-    pool::SharedPool,
-    request::Request,
-    response::Response,
-    route::Route,
-    target::IntoUrl,
+    Body, ClientBuilder, Error, Incoming, Result, conn::Conn, cookie::CookieStore,
+    options::Settings, policy::netrc::Netrc, pool::SharedPool, request::Request,
+    response::Response, route::Route,
 };
 
-/// Calls that are awaited. The default mode of [`Client`].
+/// Calls that are awaited: the mode of what [`Client`] makes.
 #[derive(Debug, Clone, Copy)]
 pub enum Async {}
 
-/// Calls that block the thread. The mode of everything in [`blocking`](crate::blocking).
+/// Calls that block the thread: the mode of what [`blocking::Client`](crate::blocking::Client)
+/// makes.
 #[derive(Debug, Clone, Copy)]
 pub enum Blocking {}
 
@@ -33,7 +26,7 @@ pub enum Blocking {}
 /// Cheap to clone; clones share everything. Make one and keep it.
 ///
 /// ```
-/// # let origin = mimus_testkit::Origin::builder().start();
+/// # let origin = mimus_testkit::Origin::start().unwrap();
 /// # let url = origin.http_url("/get");
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// let client = mimus::Client::new();
@@ -44,9 +37,9 @@ pub enum Blocking {}
 /// # Ok::<(), mimus::Error>(())
 /// # }).unwrap();
 /// ```
-pub struct Client<M = Async> {
+#[derive(Clone)]
+pub struct Client {
     inner: Arc<Inner>,
-    mode: PhantomData<fn() -> M>,
 }
 
 /// What the clones of a client share.
@@ -67,92 +60,98 @@ impl Inner {
     }
 }
 
-impl<M> Client<M> {
-    pub(crate) fn from_inner(inner: Inner) -> Self {
-        Client { inner: Arc::new(inner), mode: PhantomData }
-    }
+/// What both clients have: the ways to start a request, and a look at what they share.
+macro_rules! client_methods {
+    ($mode:ty) => {
+        /// Starts a request of any method.
+        pub fn request(
+            &self,
+            method: http::Method,
+            url: impl $crate::IntoUrl,
+        ) -> $crate::RequestBuilder<$mode> {
+            $crate::RequestBuilder::new(self.inner.clone(), method, url)
+        }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
-    }
+        /// Starts a GET.
+        pub fn get(&self, url: impl $crate::IntoUrl) -> $crate::RequestBuilder<$mode> {
+            self.request(http::Method::GET, url)
+        }
 
-    /// Starts a request of any method.
-    pub fn request(&self, method: Method, url: impl IntoUrl) -> RequestBuilder<M> {
-        RequestBuilder::new(self.clone(), method, url)
-    }
+        /// Starts a HEAD.
+        pub fn head(&self, url: impl $crate::IntoUrl) -> $crate::RequestBuilder<$mode> {
+            self.request(http::Method::HEAD, url)
+        }
 
-    /// Starts a GET.
-    pub fn get(&self, url: impl IntoUrl) -> RequestBuilder<M> {
-        self.request(Method::GET, url)
-    }
+        /// Starts a POST.
+        pub fn post(&self, url: impl $crate::IntoUrl) -> $crate::RequestBuilder<$mode> {
+            self.request(http::Method::POST, url)
+        }
 
-    /// Starts a HEAD.
-    pub fn head(&self, url: impl IntoUrl) -> RequestBuilder<M> {
-        self.request(Method::HEAD, url)
-    }
+        /// Starts a PUT.
+        pub fn put(&self, url: impl $crate::IntoUrl) -> $crate::RequestBuilder<$mode> {
+            self.request(http::Method::PUT, url)
+        }
 
-    /// Starts a POST.
-    pub fn post(&self, url: impl IntoUrl) -> RequestBuilder<M> {
-        self.request(Method::POST, url)
-    }
+        /// Starts a PATCH.
+        pub fn patch(&self, url: impl $crate::IntoUrl) -> $crate::RequestBuilder<$mode> {
+            self.request(http::Method::PATCH, url)
+        }
 
-    /// Starts a PUT.
-    pub fn put(&self, url: impl IntoUrl) -> RequestBuilder<M> {
-        self.request(Method::PUT, url)
-    }
+        /// Starts a DELETE.
+        pub fn delete(&self, url: impl $crate::IntoUrl) -> $crate::RequestBuilder<$mode> {
+            self.request(http::Method::DELETE, url)
+        }
 
-    /// Starts a PATCH.
-    pub fn patch(&self, url: impl IntoUrl) -> RequestBuilder<M> {
-        self.request(Method::PATCH, url)
-    }
+        /// Starts an OPTIONS.
+        pub fn options(&self, url: impl $crate::IntoUrl) -> $crate::RequestBuilder<$mode> {
+            self.request(http::Method::OPTIONS, url)
+        }
 
-    /// Starts a DELETE.
-    pub fn delete(&self, url: impl IntoUrl) -> RequestBuilder<M> {
-        self.request(Method::DELETE, url)
-    }
+        /// An [`http::Request`] as a request of this client.
+        ///
+        /// # Errors
+        /// When the URI is not absolute, or has a scheme other than http and https.
+        pub fn from_http<B: Into<$crate::Body>>(
+            &self,
+            request: http::Request<B>,
+        ) -> $crate::Result<$crate::Request> {
+            let (parts, body) = request.into_parts();
+            let mut request = self.request(parts.method, parts.uri).body(body).build()?;
+            *request.fields_mut() = $crate::Fields::from(&parts.headers);
+            Ok(request)
+        }
 
-    /// Starts an OPTIONS.
-    pub fn options(&self, url: impl IntoUrl) -> RequestBuilder<M> {
-        self.request(Method::OPTIONS, url)
-    }
+        /// What the pool holds and has done so far.
+        pub fn pool_stats(&self) -> $crate::PoolStats {
+            self.inner.pool.stats()
+        }
 
-    /// What the pool holds and has done so far.
-    pub fn pool_stats(&self) -> crate::pool::Stats {
-        self.inner.pool.stats()
-    }
+        /// Closes the connections that nobody uses.
+        pub fn close_idle(&self) {
+            self.inner.pool.close_idle();
+        }
 
-    /// Closes the connections that nobody uses.
-    pub fn close_idle(&self) {
-        self.inner.pool.close_idle();
-    }
-
-    /// The client's cookies, if it keeps any.
-    pub fn cookies(&self) -> Option<&Arc<dyn CookieStore>> {
-        self.inner.cookies.as_ref()
-    }
-
-    /// An [`http::Request`] as a request of this client.
-    ///
-    /// # Errors
-    /// When the URI is not absolute, or has a scheme other than http and https.
-    pub fn from_http<B: Into<Body>>(&self, request: http::Request<B>) -> Result<Request> {
-        let (parts, body) = request.into_parts();
-        let mut request = self.request(parts.method, parts.uri).body(body).build()?;
-        *request.fields_mut() = Fields::from(&parts.headers);
-        Ok(request)
-    }
+        /// The client's cookies, if it keeps any.
+        pub fn cookies(&self) -> Option<&std::sync::Arc<dyn $crate::cookie::CookieStore>> {
+            self.inner.cookies.as_ref()
+        }
+    };
 }
+pub(crate) use client_methods;
 
-impl Client<Async> {
-    /// A client with the default settings, on the tokio runtime that makes its calls.
+impl Client {
+    client_methods!(Async);
+
+    /// A client with the default settings, on the tokio runtime in which its calls are made.
     ///
     /// Making one opens nothing and reads nothing but the environment's proxy variables.
     #[cfg(feature = "tokio")]
     pub fn new() -> Self {
-        ClientBuilder::<Async>::new().build().unwrap_or_else(|e| {
+        match ClientBuilder::<Async>::new().build() {
+            Ok(client) => client,
             // Only a user's own settings can make `build` fail.
-            unreachable!("the default settings are valid: {e:#}")
-        })
+            Err(e) => unreachable!("the default settings are valid: {e:#}"),
+        }
     }
 
     /// A client with settings of one's own.
@@ -160,10 +159,14 @@ impl Client<Async> {
         ClientBuilder::new()
     }
 
+    pub(crate) fn from_inner(inner: Arc<Inner>) -> Self {
+        Client { inner }
+    }
+
     /// Executes a request and waits for the head of the response.
     ///
     /// # Errors
-    /// As [`RequestBuilder::send`].
+    /// As [`RequestBuilder::send`](crate::RequestBuilder::send).
     pub async fn execute(&self, request: Request) -> Result<Response> {
         crate::call::run(&self.inner, request).await.map(Response::new)
     }
@@ -172,7 +175,7 @@ impl Client<Async> {
     /// hold a [`ConnectionInfo`](crate::ConnectionInfo) and the [`Timings`](crate::Timings) so far.
     ///
     /// # Errors
-    /// As [`RequestBuilder::send`].
+    /// As [`RequestBuilder::send`](crate::RequestBuilder::send).
     pub async fn call<B: Into<Body>>(
         &self,
         request: http::Request<B>,
@@ -181,52 +184,24 @@ impl Client<Async> {
     }
 }
 
-impl Client<Blocking> {
-    /// A blocking client with the default settings.
-    pub fn new() -> Self {
-        ClientBuilder::<Blocking>::new()
-            .build()
-            .unwrap_or_else(|e| unreachable!("the default settings are valid: {e:#}"))
-    }
-
-    /// A blocking client with settings of one's own.
-    pub fn builder() -> ClientBuilder<Blocking> {
-        ClientBuilder::<Blocking>::new()
-    }
-
-    /// Executes a request and waits for the head of the response.
-    ///
-    /// # Errors
-    /// As [`RequestBuilder::send`].
-    pub fn execute(&self, request: Request) -> Result<Response<Blocking>> {
-        rt::Blocking::block_on(crate::call::run(&self.inner, request)).map(Response::new)
-    }
-}
-
 #[cfg(feature = "tokio")]
-impl Default for Client<Async> {
+impl Default for Client {
     fn default() -> Self {
-        Client::<Async>::new()
+        Client::new()
     }
 }
 
-impl Default for Client<Blocking> {
-    fn default() -> Self {
-        Client::<Blocking>::new()
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
     }
 }
 
-impl<M> Clone for Client<M> {
-    fn clone(&self) -> Self {
-        Client { inner: self.inner.clone(), mode: PhantomData }
-    }
-}
-
-impl<M> fmt::Debug for Client<M> {
+impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("runtime", &self.inner.dialer.runtime)
-            .field("pool", &self.inner.pool.stats())
+            .field("runtime", &self.dialer.runtime)
+            .field("pool", &self.pool.stats())
             .finish_non_exhaustive()
     }
 }

@@ -145,10 +145,7 @@ impl Error {
 
     /// Whether no connection could be made: resolving, connecting, TLS or the proxy failed.
     pub fn is_connect(&self) -> bool {
-        matches!(
-            self.0.phase,
-            Some(Phase::Resolve | Phase::Connect | Phase::Tls | Phase::Proxy)
-        )
+        matches!(self.0.phase, Some(Phase::Resolve | Phase::Connect | Phase::Tls | Phase::Proxy))
     }
 
     /// The status, when the error is one of [`Kind::Status`].
@@ -209,7 +206,9 @@ impl From<DialError> for Error {
 impl From<mimus_proto::Error> for Error {
     fn from(error: mimus_proto::Error) -> Self {
         let (kind, detail) = match &error {
-            mimus_proto::Error::PeerMisbehaved(_) => (Kind::Protocol, "the peer broke the protocol"),
+            mimus_proto::Error::PeerMisbehaved(_) => {
+                (Kind::Protocol, "the peer broke the protocol")
+            }
             mimus_proto::Error::LimitExceeded(_) => (Kind::Limit, "a limit was exceeded"),
             _ => (Kind::Closed, "the peer closed the connection"),
         };

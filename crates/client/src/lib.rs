@@ -1,7 +1,7 @@
 //! An HTTP client that costs little more than the socket under it.
 //!
 //! ```
-//! # let origin = mimus_testkit::Origin::builder().start();
+//! # let origin = mimus_testkit::Origin::start().unwrap();
 //! # let url = origin.http_url("/gzip");
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! let client = mimus::Client::new();
@@ -50,9 +50,9 @@ mod verdict;
 mod wire;
 
 pub use body::{
-    Body, BodyFrames, Coding, DecodeError, DecodeErrorKind, DecodeLimits, FormError, LengthMismatch,
-    LineSplitter, LineTooLong, Meter, Observed, Observer, Progress, TextDecoder, charset_of, encode,
-    multipart,
+    Body, BodyFrames, Coding, DecodeError, DecodeErrorKind, DecodeLimits, FormError,
+    LengthMismatch, LineSplitter, LineTooLong, Meter, Observed, Observer, Progress, TextDecoder,
+    charset_of, encode, multipart,
 };
 pub use builder::ClientBuilder;
 pub use client::{Async, Blocking, Client};
@@ -84,5 +84,5 @@ pub use url::Url;
 /// As [`RequestBuilder::send`].
 #[cfg(feature = "tokio")]
 pub async fn get(url: impl IntoUrl) -> Result<Response> {
-    Client::<Async>::new().get(url).send().await
+    Client::new().get(url).send().await
 }

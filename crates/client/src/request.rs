@@ -1,6 +1,6 @@
 //! What is asked.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use http::Method;
 use mimus_proto::Fields;
@@ -9,7 +9,8 @@ use url::Url;
 use crate::{
     Body, Client, Error, Result,
     auth::Credentials,
-    client::{Async, Blocking},
+    blocking,
+    client::{Async, Blocking, Inner},
     options::{Settings, shared_setters},
     response::Response,
     target::{IntoUrl, Target},
@@ -75,10 +76,11 @@ impl fmt::Debug for Request {
 /// Builds a [`Request`] and sends it. Mistakes are kept until [`build`](Self::build) or `send`.
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder<M = Async> {
-    client: Client<M>,
+    client: Arc<Inner>,
     request: Result<Request>,
     /// Takes the settings of the setters when there is no request to hold them.
     spare: Option<Box<Settings>>,
+    mode: PhantomData<fn() -> M>,
 }
 
 impl<M> fmt::Debug for RequestBuilder<M> {
@@ -88,20 +90,19 @@ impl<M> fmt::Debug for RequestBuilder<M> {
 }
 
 impl<M> RequestBuilder<M> {
-    pub(crate) fn new(client: Client<M>, method: Method, url: impl IntoUrl) -> Self {
-        let inner = client.inner();
-        let request = url.into_target(inner.base_url.as_ref()).map(|target| {
+    pub(crate) fn new(client: Arc<Inner>, method: Method, url: impl IntoUrl) -> Self {
+        let request = url.into_target(client.base_url.as_ref()).map(|target| {
             let mut request = Request {
                 method,
                 target: target.0,
                 fields: Fields::new(),
                 body: Body::empty(),
-                settings: inner.settings.clone(),
+                settings: client.settings.clone(),
             };
             take_userinfo(&mut request);
             request
         });
-        RequestBuilder { client, request, spare: None }
+        RequestBuilder { client, request, spare: None, mode: PhantomData }
     }
 
     fn settings_mut(&mut self) -> &mut Settings {
@@ -213,7 +214,7 @@ impl RequestBuilder<Async> {
     /// # Errors
     /// See [`Kind`](crate::Kind). A status of 4xx or 5xx is not an error here.
     pub async fn send(self) -> Result<Response> {
-        self.client.execute(self.request?).await
+        Client::from_inner(self.client).execute(self.request?).await
     }
 }
 
@@ -223,7 +224,7 @@ impl RequestBuilder<Blocking> {
     /// # Errors
     /// See [`Kind`](crate::Kind). A status of 4xx or 5xx is not an error here.
     pub fn send(self) -> Result<Response<Blocking>> {
-        self.client.execute(self.request?)
+        blocking::Client::from_inner(self.client).execute(self.request?)
     }
 }
 

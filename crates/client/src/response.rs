@@ -155,7 +155,9 @@ impl<M> Response<M> {
         let status = self.status();
         if status.is_client_error() || status.is_server_error() {
             let detail = format!("the server answered {status}");
-            return Err(Error::new(Kind::Status(status), detail).on(self.url()).after_sending(true));
+            return Err(Error::new(Kind::Status(status), detail)
+                .on(self.url())
+                .after_sending(true));
         }
         Ok(self)
     }
@@ -178,7 +180,10 @@ impl<M> Response<M> {
         let url = self.answer.url;
         match self.answer.body.into_upgraded() {
             Some((exchange, ahead)) => Ok(Upgraded::new(exchange, ahead)),
-            None => Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(&url)),
+            None => {
+                Err(Error::new(Kind::Protocol, "the server did not upgrade the connection")
+                    .on(&url))
+            }
         }
     }
 

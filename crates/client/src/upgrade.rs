@@ -120,12 +120,8 @@ impl tokio::io::AsyncRead for Upgraded {
         cx: &mut Context<'_>,
         out: &mut tokio::io::ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let n = ready!(Upgraded::poll_read(
-            &mut self,
-            cx,
-            out.initialize_unfilled(),
-            Wait::Beside
-        ))?;
+        let n =
+            ready!(Upgraded::poll_read(&mut self, cx, out.initialize_unfilled(), Wait::Beside))?;
         out.advance(n);
         Poll::Ready(Ok(()))
     }

@@ -150,8 +150,7 @@ impl Call<'_> {
             memory.digest = Some(DigestSession::new(user, password));
         }
         let Some(digest) = &mut memory.digest else { return false };
-        let offers: Vec<_> =
-            head.fields.get_all("www-authenticate").flat_map(challenges).collect();
+        let offers: Vec<_> = head.fields.get_all("www-authenticate").flat_map(challenges).collect();
         digest.challenged(&offers, memory.answers) == Challenged::Answer
     }
 

@@ -43,10 +43,7 @@ async fn exchange(runtime: &dyn Runtime, to: SocketAddr, rounds: u32) -> Outcome
             };
         }
     }
-    println!(
-        "{:.2} us a round trip",
-        start.elapsed().as_secs_f64() * 1e6 / f64::from(rounds)
-    );
+    println!("{:.2} us a round trip", start.elapsed().as_secs_f64() * 1e6 / f64::from(rounds));
     Ok(())
 }
 
@@ -65,9 +62,7 @@ fn serve() -> Outcome {
 
 #[cfg(feature = "tokio")]
 fn on_tokio(to: SocketAddr, rounds: u32) -> Outcome {
-    let tokio = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let runtime = mimus_net::rt::Tokio::on(tokio.handle().clone());
     tokio.block_on(exchange(&runtime, to, rounds))
 }

@@ -73,12 +73,7 @@ pub struct DialError {
 impl DialError {
     /// An error of `kind` in `phase`; `detail` says what was attempted, and with whom.
     pub fn new(phase: Phase, kind: DialErrorKind, detail: impl Into<String>) -> Self {
-        DialError {
-            phase,
-            kind,
-            detail: detail.into(),
-            source: None,
-        }
+        DialError { phase, kind, detail: detail.into(), source: None }
     }
 
     /// An error of the operating system in `phase`. A timed-out operation becomes

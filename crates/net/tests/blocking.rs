@@ -40,11 +40,7 @@ fn raised_after(after: std::time::Duration) -> impl Future<Output = ()> {
     });
     poll_fn(move |cx| {
         *shared.1.lock().unwrap() = Some(cx.waker().clone());
-        if shared.0.load(Ordering::SeqCst) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        if shared.0.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
     })
 }
 
@@ -85,9 +81,8 @@ fn thousands_of_wakes_lose_none() {
         let mut socket = connect(&rt(), server(support::silence)).await.unwrap();
         let mut buf = BytesMut::with_capacity(16);
         for round in 0..2_000u32 {
-            let mut flag = pin!(raised_after(std::time::Duration::from_micros(u64::from(
-                round % 60
-            ))));
+            let mut flag =
+                pin!(raised_after(std::time::Duration::from_micros(u64::from(round % 60))));
             poll_fn(|cx| {
                 if round % 2 == 0 {
                     assert!(socket.poll_read(cx, &mut buf, Wait::Beside).is_pending());
@@ -105,11 +100,7 @@ fn a_future_that_wakes_itself_runs_again() {
     Blocking::block_on(poll_fn(|cx| {
         left -= 1;
         cx.waker().wake_by_ref();
-        if left == 0 {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        if left == 0 { Poll::Ready(()) } else { Poll::Pending }
     }));
 }
 
@@ -141,9 +132,7 @@ fn inside_itself() {
         })
         .await;
         assert_took(start, ms(60));
-        verbs::read(&mut *outer, &mut buf, Wait::Beside)
-            .await
-            .unwrap();
+        verbs::read(&mut *outer, &mut buf, Wait::Beside).await.unwrap();
         assert_eq!(buf, b"outer"[..]);
     });
 }
@@ -198,10 +187,7 @@ fn a_panic_leaves_the_thread_usable() {
             Blocking::block_on(async { panic!("of the user's") });
         });
         assert!(panicked.is_err());
-        assert!(
-            smol::block_on(connect(&rt(), addr)).is_err(),
-            "still thinks it is inside"
-        );
+        assert!(smol::block_on(connect(&rt(), addr)).is_err(), "still thinks it is inside");
         Blocking::block_on(echo_once(addr));
     });
     result.join().unwrap();

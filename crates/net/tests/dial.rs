@@ -38,13 +38,8 @@ mod bodies {
     }
 
     async fn assert_echo(dialed: &mut Dialed) {
-        verbs::write_all(&mut *dialed.socket, b"hello")
-            .await
-            .unwrap();
-        assert_eq!(
-            read_exactly(&mut *dialed.socket, 5, Wait::Alone).await,
-            b"hello"
-        );
+        verbs::write_all(&mut *dialed.socket, b"hello").await.unwrap();
+        assert_eq!(read_exactly(&mut *dialed.socket, 5, Wait::Alone).await, b"hello");
     }
 
     fn failure(result: Result<Dialed, DialError>, phase: Phase, kind: DialErrorKind) -> DialError {
@@ -54,28 +49,20 @@ mod bodies {
     }
 
     fn within(connect: Duration) -> DialTimeouts {
-        DialTimeouts {
-            connect: Some(connect),
-            ..DialTimeouts::default()
-        }
+        DialTimeouts { connect: Some(connect), ..DialTimeouts::default() }
     }
 
     pub(super) async fn by_address_and_by_name(rt: Rt) {
         let addr = server(support::echo);
         let plan = Plan::new(Host::Addr(addr.ip(), 0), addr.port());
-        let mut dialed = Dialer::new(rt.clone())
-            .dial(&plan, &DialTimeouts::default())
-            .await
-            .unwrap();
+        let mut dialed =
+            Dialer::new(rt.clone()).dial(&plan, &DialTimeouts::default()).await.unwrap();
         assert_echo(&mut dialed).await;
         assert!(dialed.timings.resolve.is_none() && dialed.timings.connect.is_some());
         assert!(dialed.timings.tls.is_none() && dialed.tls.is_none());
 
         let plan = Plan::new(name("localhost"), addr.port());
-        let mut dialed = Dialer::new(rt)
-            .dial(&plan, &within(ms(5_000)))
-            .await
-            .unwrap();
+        let mut dialed = Dialer::new(rt).dial(&plan, &within(ms(5_000))).await.unwrap();
         assert_echo(&mut dialed).await;
         assert!(dialed.timings.resolve.is_some());
         assert_eq!(dialed.socket.peer_addr(), Some(addr));
@@ -100,11 +87,7 @@ mod bodies {
         let plan = Plan::new(name("same-port.test"), addr.port());
         assert_echo(&mut dialer.dial(&plan, &none).await.unwrap()).await;
         let plan = Plan::new(name("nowhere.test"), 443);
-        failure(
-            dialer.dial(&plan, &none).await,
-            Phase::Resolve,
-            DialErrorKind::NameNotFound,
-        );
+        failure(dialer.dial(&plan, &none).await, Phase::Resolve, DialErrorKind::NameNotFound);
     }
 
     pub(super) async fn the_next_address_after_a_refusal(rt: Rt) {
@@ -113,14 +96,8 @@ mod bodies {
         let ips = [V6, [127, 0, 0, 2].into(), V4];
         let plan = Plan::new(name("origin.test"), addr.port());
         let start = Instant::now();
-        let mut dialed = table(rt, &ips)
-            .dial(&plan, &DialTimeouts::default())
-            .await
-            .unwrap();
-        assert!(
-            start.elapsed() < ms(200),
-            "waited although the others had failed"
-        );
+        let mut dialed = table(rt, &ips).dial(&plan, &DialTimeouts::default()).await.unwrap();
+        assert!(start.elapsed() < ms(200), "waited although the others had failed");
         assert_echo(&mut dialed).await;
         assert_eq!(dialed.socket.peer_addr(), Some(addr));
     }
@@ -143,32 +120,17 @@ mod bodies {
         let none = DialTimeouts::default();
         let one = table(rt.clone(), &[V4]).dial(&plan, &none).await;
         let error = failure(one, Phase::Connect, DialErrorKind::Io);
-        assert_eq!(
-            error.to_string(),
-            format!("connecting: origin.test:{port} (127.0.0.1)")
-        );
+        assert_eq!(error.to_string(), format!("connecting: origin.test:{port} (127.0.0.1)"));
         let cause = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
         assert_eq!(cause.kind(), io::ErrorKind::ConnectionRefused);
 
-        let all = table(rt, &[V4, [127, 0, 0, 2].into()])
-            .dial(&plan, &none)
-            .await;
+        let all = table(rt, &[V4, [127, 0, 0, 2].into()]).dial(&plan, &none).await;
         let error = failure(all, Phase::Connect, DialErrorKind::Io);
-        assert_eq!(
-            error.to_string(),
-            format!("connecting: origin.test:{port} (2 addresses)")
-        );
-        let cause = error
-            .source()
-            .unwrap()
-            .downcast_ref::<ConnectErrors>()
-            .unwrap();
+        assert_eq!(error.to_string(), format!("connecting: origin.test:{port} (2 addresses)"));
+        let cause = error.source().unwrap().downcast_ref::<ConnectErrors>().unwrap();
         assert_eq!(cause.iter().count(), 2);
         let text = cause.to_string();
-        assert!(
-            text.contains("127.0.0.1: ") && text.contains("127.0.0.2: "),
-            "{text}"
-        );
+        assert!(text.contains("127.0.0.1: ") && text.contains("127.0.0.2: "), "{text}");
     }
 
     pub(super) async fn connect_timeout(rt: Rt) {
@@ -179,18 +141,10 @@ mod bodies {
         let late = dialer.dial(&plan, &within(ms(200))).await;
         assert_took(start, ms(200));
         let error = failure(late, Phase::Connect, DialErrorKind::Timeout);
-        assert!(
-            error
-                .to_string()
-                .contains("(127.0.0.1): not done within 200ms"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("(127.0.0.1): not done within 200ms"), "{error}");
 
         let start = Instant::now();
-        let total = DialTimeouts {
-            total: Some(start + ms(100)),
-            ..within(ms(5_000))
-        };
+        let total = DialTimeouts { total: Some(start + ms(100)), ..within(ms(5_000)) };
         let late = dialer.dial(&plan, &total).await;
         assert_took(start, ms(100));
         let error = failure(late, Phase::Connect, DialErrorKind::Timeout);
@@ -214,10 +168,7 @@ mod bodies {
         let plan = Plan::new(name("origin.test"), 80);
         let dialer = Dialer::new(rt.clone()).with_resolver(Arc::new(Never));
         let start = Instant::now();
-        let short = DialTimeouts {
-            resolve: Some(ms(60)),
-            ..DialTimeouts::default()
-        };
+        let short = DialTimeouts { resolve: Some(ms(60)), ..DialTimeouts::default() };
         let late = dialer.dial(&plan, &short).await;
         assert_took(start, ms(60));
         failure(late, Phase::Resolve, DialErrorKind::Timeout);
@@ -225,14 +176,9 @@ mod bodies {
         let unknown = table(rt.clone(), &[]).dial(&plan, &short).await;
         failure(unknown, Phase::Resolve, DialErrorKind::NameNotFound);
         let bad = Plan::new(name("a\0b"), 80);
-        let bad = Dialer::new(rt.clone())
-            .dial(&bad, &DialTimeouts::default())
-            .await;
+        let bad = Dialer::new(rt.clone()).dial(&bad, &DialTimeouts::default()).await;
         failure(bad, Phase::Resolve, DialErrorKind::Config);
-        let forever = DialTimeouts {
-            resolve: Some(Duration::MAX),
-            ..within(Duration::MAX)
-        };
+        let forever = DialTimeouts { resolve: Some(Duration::MAX), ..within(Duration::MAX) };
         let addr = server(support::echo);
         let plan = Plan::new(name("origin.test"), addr.port());
         assert!(table(rt, &[V4]).dial(&plan, &forever).await.is_ok());
@@ -245,35 +191,18 @@ mod bodies {
         let dialer = table(rt, &[V6, V4]);
         let none = DialTimeouts::default();
         let mut dialed = dialer.dial(&plan, &none).await.unwrap();
-        assert_eq!(
-            dialed.socket.local_addr().unwrap().ip(),
-            IpAddr::from([127, 0, 0, 7])
-        );
+        assert_eq!(dialed.socket.local_addr().unwrap().ip(), IpAddr::from([127, 0, 0, 7]));
         assert_echo(&mut dialed).await;
 
         // Not an address of this machine (TEST-NET-3): the plan is wrong, not the peer.
         plan.socket.bind = Some([203, 0, 113, 1].into());
-        let error = failure(
-            dialer.dial(&plan, &none).await,
-            Phase::Connect,
-            DialErrorKind::Config,
-        );
-        assert!(
-            error
-                .source()
-                .unwrap()
-                .to_string()
-                .contains("bind (203.0.113.1)")
-        );
+        let error = failure(dialer.dial(&plan, &none).await, Phase::Connect, DialErrorKind::Config);
+        assert!(error.source().unwrap().to_string().contains("bind (203.0.113.1)"));
 
         let v6_only = Plan::new(Host::Addr(V6, 0), addr.port());
         let mut plan = v6_only.clone();
         plan.socket.bind = Some(V4);
-        failure(
-            dialer.dial(&plan, &none).await,
-            Phase::Resolve,
-            DialErrorKind::NameNotFound,
-        );
+        failure(dialer.dial(&plan, &none).await, Phase::Resolve, DialErrorKind::NameNotFound);
     }
 
     pub(super) async fn over_ipv6_where_there_is_one(rt: Rt) {
@@ -283,10 +212,7 @@ mod bodies {
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || support::echo(listener.accept()?.0));
         let plan = Plan::new(Host::Addr(V6, 0), port);
-        let mut dialed = Dialer::new(rt)
-            .dial(&plan, &DialTimeouts::default())
-            .await
-            .unwrap();
+        let mut dialed = Dialer::new(rt).dial(&plan, &DialTimeouts::default()).await.unwrap();
         assert_echo(&mut dialed).await;
     }
 
@@ -295,15 +221,8 @@ mod bodies {
         let mut plan = Plan::new(name("origin.test"), 80);
         plan.unix = Some(std::env::temp_dir().join("mimus-nobody-listens-here.sock"));
         let dialer = table(rt, &[]);
-        let error = failure(
-            dialer.dial(&plan, &none).await,
-            Phase::Connect,
-            DialErrorKind::Io,
-        );
-        assert!(
-            error.to_string().contains("mimus-nobody-listens-here.sock"),
-            "{error}"
-        );
+        let error = failure(dialer.dial(&plan, &none).await, Phase::Connect, DialErrorKind::Io);
+        assert!(error.to_string().contains("mimus-nobody-listens-here.sock"), "{error}");
     }
 }
 

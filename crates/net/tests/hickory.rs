@@ -78,38 +78,26 @@ fn resolver(handle: tokio::runtime::Handle) -> HickoryResolver {
 async fn lookups(rt: support::Rt, resolver: HickoryResolver) {
     let mut ips = resolver.resolve("both.test.", &*rt).await.unwrap();
     ips.sort();
-    assert_eq!(
-        ips,
-        [
-            IpAddr::from(Ipv4Addr::LOCALHOST),
-            Ipv6Addr::LOCALHOST.into()
-        ]
-    );
+    assert_eq!(ips, [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()]);
     let error = resolver.resolve("missing.test.", &*rt).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }
 
 #[test]
 fn on_its_own_runtime_and_on_others() {
-    let tokio = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
+    let tokio =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let resolver = resolver(tokio.handle().clone());
     support::smol(|rt| lookups(rt, resolver.clone()));
     support::blocking(|rt| lookups(rt, resolver.clone()));
     support::current_thread(|rt| lookups(rt, resolver.clone()));
-    tokio.block_on(lookups(std::sync::Arc::new(Blocking), resolver.clone()));
+    tokio.block_on(lookups(std::sync::Arc::new(Blocking), resolver));
 }
 
 #[test]
 fn a_dropped_lookup_is_cancelled() {
-    let tokio = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
+    let tokio =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let resolver = resolver(tokio.handle().clone());
     let lookup = resolver.resolve("silent.test.", &Blocking);
     let metrics = tokio.handle().metrics();

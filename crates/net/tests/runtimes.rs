@@ -13,7 +13,7 @@ mod bodies {
         sync::{Arc, Mutex, mpsc},
         task::{Context, Poll, Waker},
         thread,
-        time::Instant,
+        time::{Duration, Instant},
     };
 
     use bytes::BytesMut;
@@ -32,11 +32,7 @@ mod bodies {
         for wait in BOTH {
             let mut socket = connect(&rt, addr).await.unwrap();
             assert_eq!(socket.peer_addr(), Some(addr));
-            assert!(
-                socket
-                    .local_addr()
-                    .is_some_and(|a| a.ip() == addr.ip() && a != addr)
-            );
+            assert!(socket.local_addr().is_some_and(|a| a.ip() == addr.ip() && a != addr));
             for round in 0..20u8 {
                 let sent = [round; 300];
                 verbs::write_all(&mut *socket, &sent).await.unwrap();
@@ -53,21 +49,14 @@ mod bodies {
         let bufs = [&b""[..], b"GET ", b"", b"/", b""].map(io::IoSlice::new);
         let n = poll_fn(|cx| socket.poll_write(cx, &bufs)).await.unwrap();
         assert_eq!(n, 5);
-        assert_eq!(
-            poll_fn(|cx| socket.poll_write(cx, &bufs[..1]))
-                .await
-                .unwrap(),
-            0
-        );
+        assert_eq!(poll_fn(|cx| socket.poll_write(cx, &bufs[..1])).await.unwrap(), 0);
         assert_eq!(read_exactly(&mut *socket, 5, Wait::Alone).await, b"GET /");
     }
 
     pub(super) async fn a_buffer_without_room_is_a_mistake(rt: Rt) {
         let mut socket = connect(&rt, server(support::silence)).await.unwrap();
         for wait in BOTH {
-            let error = verbs::read(&mut *socket, &mut BytesMut::new(), wait)
-                .await
-                .unwrap_err();
+            let error = verbs::read(&mut *socket, &mut BytesMut::new(), wait).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         }
         assert!(!socket.is_stale(Probe::Thorough));
@@ -136,6 +125,27 @@ mod bodies {
         }
     }
 
+    pub(super) async fn deadlines_beyond_a_lifetime(rt: Rt) {
+        let far = Instant::now() + Duration::from_secs(1 << 40);
+        let addr = server(|mut stream| {
+            thread::sleep(ms(30));
+            stream.write_all(b"late")?;
+            support::silence(stream)
+        });
+        for wait in BOTH {
+            let mut socket = connect(&rt, addr).await.unwrap();
+            socket.set_deadline(Some(far));
+            assert_eq!(read(&mut *socket, wait).await.unwrap(), b"late");
+        }
+        let mut never = rt.sleep_until(far);
+        let mut soon = rt.sleep_until(Instant::now() + ms(20));
+        poll_fn(|cx| {
+            assert!(never.as_mut().poll(cx).is_pending());
+            soon.as_mut().poll(cx)
+        })
+        .await;
+    }
+
     pub(super) async fn deadline_on_a_peer_that_does_not_read(rt: Rt) {
         let addr = server(|stream| {
             thread::sleep(ms(2_000));
@@ -145,9 +155,7 @@ mod bodies {
         let mut socket = connect(&rt, addr).await.unwrap();
         let start = Instant::now();
         socket.set_deadline(Some(start + ms(200)));
-        let error = verbs::write_all(&mut *socket, &vec![0; 64 << 20])
-            .await
-            .unwrap_err();
+        let error = verbs::write_all(&mut *socket, &vec![0; 64 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert_took(start, ms(200));
     }
@@ -169,9 +177,7 @@ mod bodies {
         });
         let mut socket = connect(&rt, addr).await.unwrap();
         socket.set_deadline(Some(Instant::now() + ms(20_000)));
-        verbs::write_all(&mut *socket, &vec![7; SIZE])
-            .await
-            .unwrap();
+        verbs::write_all(&mut *socket, &vec![7; SIZE]).await.unwrap();
         verbs::close(&mut *socket).await.unwrap();
         assert_eq!(received.recv_timeout(ms(10_000)), Ok(SIZE));
     }
@@ -237,20 +243,12 @@ mod bodies {
         let to = Endpoint::Unix(path.clone());
         let mut socket = rt.connect(&to, &SocketOptions::default()).await.unwrap();
         assert_eq!((socket.peer_addr(), socket.local_addr()), (None, None));
-        verbs::write_all(&mut *socket, b"over a file")
-            .await
-            .unwrap();
-        assert_eq!(
-            read_exactly(&mut *socket, 11, Wait::Alone).await,
-            b"over a file"
-        );
+        verbs::write_all(&mut *socket, b"over a file").await.unwrap();
+        assert_eq!(read_exactly(&mut *socket, 11, Wait::Alone).await, b"over a file");
         drop(socket);
         serving.join().unwrap().unwrap();
         std::fs::remove_file(&path).unwrap();
-        let error = rt
-            .connect(&to, &SocketOptions::default())
-            .await
-            .unwrap_err();
+        let error = rt.connect(&to, &SocketOptions::default()).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
@@ -323,15 +321,9 @@ mod bodies {
         }
         let mut children = [Child::new(first), Child::new(second)];
         poll_fn(|cx| {
-            children
-                .iter_mut()
-                .for_each(|child| child.poll_if_woken(cx));
+            children.iter_mut().for_each(|child| child.poll_if_woken(cx));
             let pending = children.iter().any(|c| c.got.is_none());
-            if pending {
-                Poll::Pending
-            } else {
-                Poll::Ready(())
-            }
+            if pending { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
         assert!(children.iter().all(|c| c.got.as_deref() == Some(b"x")));
@@ -359,24 +351,13 @@ mod bodies {
 
     impl Child {
         fn new(socket: Box<dyn Socket>) -> Self {
-            let wake = ChildWake {
-                woken: true.into(),
-                parent: Mutex::new(None),
-            };
-            Child {
-                socket,
-                wake: Arc::new(wake),
-                got: None,
-            }
+            let wake = ChildWake { woken: true.into(), parent: Mutex::new(None) };
+            Child { socket, wake: Arc::new(wake), got: None }
         }
 
         fn poll_if_woken(&mut self, cx: &Context<'_>) {
             *self.wake.parent.lock().unwrap() = Some(cx.waker().clone());
-            if !self
-                .wake
-                .woken
-                .swap(false, std::sync::atomic::Ordering::SeqCst)
-            {
+            if !self.wake.woken.swap(false, std::sync::atomic::Ordering::SeqCst) {
                 return;
             }
             let waker = Waker::from(self.wake.clone());
@@ -395,6 +376,7 @@ on_every_runtime!(
     deadline_on_a_silent_peer,
     deadline_on_a_dripping_peer,
     deadlines_that_move,
+    deadlines_beyond_a_lifetime,
     deadline_on_a_peer_that_does_not_read,
     big_write_to_a_slow_reader,
     reading_beside_a_write_that_waits,

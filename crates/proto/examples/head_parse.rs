@@ -36,10 +36,7 @@ fn main() {
     };
     let head = if size == "4" { SMALL } else { LARGE };
     let machine = arguments.next().as_deref() == Some("machine");
-    let rounds = arguments
-        .next()
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(1000);
+    let rounds = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(1000);
     black_box(run(head, machine, rounds));
 }
 
@@ -71,9 +68,7 @@ fn run(head: &[u8], machine: bool, rounds: usize) -> usize {
             })
             .sum()
     } else {
-        (0..rounds)
-            .map(|_| measured_httparse(black_box(head)))
-            .sum()
+        (0..rounds).map(|_| measured_httparse(black_box(head))).sum()
     }
 }
 

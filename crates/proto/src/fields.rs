@@ -79,10 +79,7 @@ impl Fields {
     /// An empty list with room for `fields` entries and `bytes` bytes of names and values.
     #[must_use]
     pub fn with_capacity(fields: usize, bytes: usize) -> Self {
-        Self {
-            text: BytesMut::with_capacity(bytes),
-            spans: Vec::with_capacity(fields),
-        }
+        Self { text: BytesMut::with_capacity(bytes), spans: Vec::with_capacity(fields) }
     }
 
     /// A list over text that a parser has checked.
@@ -168,8 +165,7 @@ impl Fields {
     /// Keeps only the entries for which `keep` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
         let text = &self.text;
-        self.spans
-            .retain(|span| keep(span.name_in(text), span.value_in(text)));
+        self.spans.retain(|span| keep(span.name_in(text), span.value_in(text)));
         self.compact();
     }
 
@@ -183,17 +179,13 @@ impl Fields {
     /// The value of the first entry of this name, if it is UTF-8.
     #[must_use]
     pub fn get_str(&self, name: &str) -> Option<&str> {
-        self.get(name)
-            .and_then(|value| std::str::from_utf8(value).ok())
+        self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
 
     /// The values of all entries of this name, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
         let text = &self.text;
-        self.spans
-            .iter()
-            .filter(|span| span.is(text, name))
-            .map(|span| span.value_in(text))
+        self.spans.iter().filter(|span| span.is(text, name)).map(|span| span.value_in(text))
     }
 
     /// Whether there is an entry of this name.
@@ -211,23 +203,17 @@ impl Fields {
     /// The entry at `index`.
     #[must_use]
     pub fn get_index(&self, index: usize) -> Option<(&str, &[u8])> {
-        self.spans
-            .get(index)
-            .map(|span| (span.name_in(&self.text), span.value_in(&self.text)))
+        self.spans.get(index).map(|span| (span.name_in(&self.text), span.value_in(&self.text)))
     }
 
     /// All entries as (name, value), in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> + DoubleEndedIterator {
-        self.spans
-            .iter()
-            .map(|span| (span.name_in(&self.text), span.value_in(&self.text)))
+        self.spans.iter().map(|span| (span.name_in(&self.text), span.value_in(&self.text)))
     }
 
     /// All entries with the name as bytes: spares the UTF-8 check on the hot paths.
     pub(crate) fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.spans
-            .iter()
-            .map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
+        self.spans.iter().map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
     }
 
     /// The elements of a comma-separated list field, across its duplicates; empty elements are
@@ -279,8 +265,7 @@ impl Fields {
         for (name, value) in self.raw() {
             let name = HeaderName::from_bytes(name).map_err(|_| InvalidField::TooLarge)?;
             let value = HeaderValue::from_bytes(value).map_err(|_| InvalidField::Value)?;
-            map.try_append(name, value)
-                .map_err(|_| InvalidField::TooLarge)?;
+            map.try_append(name, value).map_err(|_| InvalidField::TooLarge)?;
         }
         Ok(map)
     }
@@ -309,9 +294,7 @@ impl Fields {
 
     fn push_text(&mut self, name: &[u8], value: &[u8]) -> Result<Span, InvalidField> {
         let at = self.text.len();
-        let end = at
-            .checked_add(name.len())
-            .and_then(|n| n.checked_add(value.len()));
+        let end = at.checked_add(name.len()).and_then(|n| n.checked_add(value.len()));
         if end.is_none_or(|end| u32::try_from(end).is_err()) {
             return Err(InvalidField::TooLarge);
         }
@@ -329,10 +312,7 @@ impl Fields {
     }
 
     fn live(&self) -> usize {
-        self.spans
-            .iter()
-            .map(|span| span.name_len as usize + span.value_len as usize)
-            .sum()
+        self.spans.iter().map(|span| span.name_len as usize + span.value_len as usize).sum()
     }
 }
 
@@ -375,8 +355,7 @@ impl Clone for Fields {
             copy.text.extend_from_slice(span.raw_name(&self.text));
             copy.text.extend_from_slice(span.value_in(&self.text));
             let (name_len, value_len) = (span.name_len as usize, span.value_len as usize);
-            copy.spans
-                .push(Span::new(at, name_len, at + name_len, value_len));
+            copy.spans.push(Span::new(at, name_len, at + name_len, value_len));
         }
         copy
     }
@@ -393,9 +372,7 @@ impl Eq for Fields {}
 impl fmt::Debug for Fields {
     /// Credentials are left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.iter().map(|(name, value)| Shown { name, value }))
-            .finish()
+        f.debug_list().entries(self.iter().map(|(name, value)| Shown { name, value })).finish()
     }
 }
 
@@ -415,14 +392,9 @@ impl fmt::Debug for Shown<'_> {
 }
 
 fn is_secret(name: &str) -> bool {
-    [
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "set-cookie",
-    ]
-    .iter()
-    .any(|secret| secret.eq_ignore_ascii_case(name))
+    ["authorization", "proxy-authorization", "cookie", "set-cookie"]
+        .iter()
+        .any(|secret| secret.eq_ignore_ascii_case(name))
 }
 
 impl From<&HeaderMap> for Fields {
@@ -582,11 +554,7 @@ pub(crate) fn is_named<const LEN: usize>(token: &[u8], lower: &[u8; LEN]) -> boo
     let Ok(token) = <&[u8; LEN]>::try_from(token) else {
         return false;
     };
-    token
-        .iter()
-        .zip(lower)
-        .fold(0, |different, (a, b)| different | ((a | 0x20) ^ b))
-        == 0
+    token.iter().zip(lower).fold(0, |different, (a, b)| different | ((a | 0x20) ^ b)) == 0
 }
 
 #[cfg(test)]

@@ -25,12 +25,7 @@ impl RequestHead {
     /// A head from its parts.
     #[must_use]
     pub fn new(method: Method, target: String, version: Version, fields: Fields) -> Self {
-        Self {
-            method,
-            target,
-            version,
-            fields,
-        }
+        Self { method, target, version, fields }
     }
 }
 
@@ -58,20 +53,12 @@ impl ResponseHead {
     /// A head from its parts, with the registered reason phrase.
     #[must_use]
     pub fn new(status: StatusCode, version: Version, fields: Fields) -> Self {
-        Self {
-            status,
-            version,
-            fields,
-            reason: Reason::Registered,
-        }
+        Self { status, version, fields, reason: Reason::Registered }
     }
 
     /// The same head with a phrase other than the registered one.
     pub(crate) fn with_reason(self, reason: Bytes) -> Self {
-        Self {
-            reason: Reason::Other(reason),
-            ..self
-        }
+        Self { reason: Reason::Other(reason), ..self }
     }
 
     /// The reason phrase as received; empty in protocols without one.
@@ -122,10 +109,7 @@ impl Framing {
     /// # Errors
     /// What two parsers could read in two ways is refused: see [`PeerMisbehaved`].
     pub fn of_response(method: &Method, head: &ResponseHead) -> Result<Self, PeerMisbehaved> {
-        let role = Role::Response {
-            method,
-            status: head.status,
-        };
+        let role = Role::Response { method, status: head.status };
         Self::of(role, head.version, &Control::read(&head.fields))
     }
 
@@ -196,10 +180,7 @@ pub(crate) fn bodiless(status: StatusCode) -> bool {
 #[derive(Clone, Copy)]
 pub(crate) enum Role<'a> {
     Request,
-    Response {
-        method: &'a Method,
-        status: StatusCode,
-    },
+    Response { method: &'a Method, status: StatusCode },
 }
 
 /// What Content-Length says.

@@ -39,9 +39,7 @@ fn change() -> impl Strategy<Value = Change> {
 type Model = Vec<(String, Vec<u8>)>;
 
 fn first(model: &Model, name: &str) -> Option<usize> {
-    model
-        .iter()
-        .position(|(other, _)| other.eq_ignore_ascii_case(name))
+    model.iter().position(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 
 fn apply(change: &Change, model: &mut Model) {
@@ -150,11 +148,7 @@ fn whitespace_around_a_value_is_dropped() {
 
 #[test]
 fn list_elements_are_split_outside_quotes_and_across_duplicates() {
-    let list = fields([
-        ("Accept", "a, b;q=\"x,\\\"y\" ,, "),
-        ("X", "no"),
-        ("ACCEPT", ",c"),
-    ]);
+    let list = fields([("Accept", "a, b;q=\"x,\\\"y\" ,, "), ("X", "no"), ("ACCEPT", ",c")]);
     let elements: Vec<&[u8]> = list.list("accept").collect();
     assert_eq!(elements, [&b"a"[..], b"b;q=\"x,\\\"y\"", b"c"]);
     assert_eq!(fields([("A", "\"open, quote")]).list("a").count(), 1);
@@ -162,22 +156,14 @@ fn list_elements_are_split_outside_quotes_and_across_duplicates() {
 
 #[test]
 fn debug_shows_no_credentials() {
-    let secrets = [
-        "Authorization",
-        "proxy-authorization",
-        "COOKIE",
-        "Set-Cookie",
-    ];
+    let secrets = ["Authorization", "proxy-authorization", "COOKIE", "Set-Cookie"];
     let mut list = fields([("Accept", "visible")]);
     for name in secrets {
         list.append(name, "s3cret").expect("valid");
     }
     let text = format!("{list:?}");
     assert!(!text.contains("s3cret"), "{text}");
-    assert!(
-        text.contains("Accept: visible") && text.contains("COOKIE: <redacted>"),
-        "{text}"
-    );
+    assert!(text.contains("Accept: visible") && text.contains("COOKIE: <redacted>"), "{text}");
 }
 
 #[test]
@@ -188,9 +174,7 @@ fn maps_keep_every_value() {
     let back = Fields::from(&map);
     assert_eq!(back.len(), 3);
     assert_eq!(back.get_all("B").collect::<Vec<_>>(), [b"1", b"3"]);
-    let pairs = map
-        .into_iter()
-        .filter_map(|(name, value)| Some((name?, value)));
+    let pairs = map.into_iter().filter_map(|(name, value)| Some((name?, value)));
     assert_eq!(pairs.collect::<Fields>().get_str("a"), Some("2"));
     assert!(Fields::from(&HeaderMap::new()).is_empty());
 }

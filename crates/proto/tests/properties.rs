@@ -121,7 +121,7 @@ proptest! {
         }
         let total = pieces.concat();
         let length = if chunked { BodyLength::Chunked } else { BodyLength::Known(total.len() as u64) };
-        let mut pair = Pair::new();
+        let mut pair = Pair::connect();
         pair.client.send_head(&Method::POST, &target, &sent, length).expect("idle");
         for piece in &pieces {
             pair.client.send_data(Bytes::from(piece.clone())).expect("in length");

@@ -30,27 +30,15 @@ fn bodies_end_where_the_framing_says() {
         ("content-length:0\r\n", "", ""),
         ("Content-Length: \t 00004 \t\r\n", "body", "body"),
         ("", "until the close", "until the close"),
-        (
-            "Transfer-Encoding: Chunked\r\n",
-            "4\r\nbody\r\n0\r\n\r\n",
-            "body",
-        ),
+        ("Transfer-Encoding: Chunked\r\n", "4\r\nbody\r\n0\r\n\r\n", "body"),
         ("Transfer-Encoding: chunked\r\n", "0\r\n\r\n", ""),
         (
             "Transfer-Encoding: chunked\r\n",
             "1\r\na\r\n0a\r\n0123456789\r\n000\r\n\r\n",
             "a0123456789",
         ),
-        (
-            "Transfer-Encoding: chunked\r\n",
-            "1;a=b;c=\"d\\\";\"\r\nx\r\n0;e\r\n\r\n",
-            "x",
-        ),
-        (
-            "Transfer-Encoding: chunked\r\n",
-            "1  \r\nx\r\n0\r\n\r\n",
-            "x",
-        ),
+        ("Transfer-Encoding: chunked\r\n", "1;a=b;c=\"d\\\";\"\r\nx\r\n0;e\r\n\r\n", "x"),
+        ("Transfer-Encoding: chunked\r\n", "1  \r\nx\r\n0\r\n\r\n", "x"),
     ] {
         let log = with(lines, input);
         assert_eq!(log.last(), Some(&Seen::End), "{lines:?} {input:?}: {log:?}");
@@ -62,14 +50,8 @@ fn bodies_end_where_the_framing_says() {
 fn what_could_be_read_in_two_ways_is_refused() {
     use PeerMisbehaved as P;
     for (lines, reason) in [
-        (
-            "Content-Length: 4\r\nContent-Length: 5\r\n",
-            P::ConflictingContentLength,
-        ),
-        (
-            "Content-Length: 4\r\nContent-Length: 4\r\n",
-            P::ConflictingContentLength,
-        ),
+        ("Content-Length: 4\r\nContent-Length: 5\r\n", P::ConflictingContentLength),
+        ("Content-Length: 4\r\nContent-Length: 4\r\n", P::ConflictingContentLength),
         ("Content-Length: 4, 4\r\n", P::ConflictingContentLength),
         ("Content-Length: 4,\r\n", P::ConflictingContentLength),
         ("Content-Length: +4\r\n", P::BadContentLength),
@@ -78,50 +60,23 @@ fn what_could_be_read_in_two_ways_is_refused() {
         ("Content-Length: 0x4\r\n", P::BadContentLength),
         ("Content-Length: four\r\n", P::BadContentLength),
         ("Content-Length:\r\n", P::BadContentLength),
-        (
-            "Content-Length: 18446744073709551616\r\n",
-            P::BadContentLength,
-        ),
+        ("Content-Length: 18446744073709551616\r\n", P::BadContentLength),
         (
             "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
             P::TransferEncodingWithContentLength,
         ),
-        (
-            "Transfer-Encoding: gzip\r\nContent-Length: 4\r\n",
-            P::TransferEncodingWithContentLength,
-        ),
-        (
-            "Transfer-Encoding: gzip\r\n",
-            P::TransferEncodingNotFinalChunked,
-        ),
-        (
-            "Transfer-Encoding: gzip, chunked\r\n",
-            P::TransferEncodingNotFinalChunked,
-        ),
-        (
-            "Transfer-Encoding: chunked, gzip\r\n",
-            P::TransferEncodingNotFinalChunked,
-        ),
-        (
-            "Transfer-Encoding: chunked, chunked\r\n",
-            P::TransferEncodingNotFinalChunked,
-        ),
+        ("Transfer-Encoding: gzip\r\nContent-Length: 4\r\n", P::TransferEncodingWithContentLength),
+        ("Transfer-Encoding: gzip\r\n", P::TransferEncodingNotFinalChunked),
+        ("Transfer-Encoding: gzip, chunked\r\n", P::TransferEncodingNotFinalChunked),
+        ("Transfer-Encoding: chunked, gzip\r\n", P::TransferEncodingNotFinalChunked),
+        ("Transfer-Encoding: chunked, chunked\r\n", P::TransferEncodingNotFinalChunked),
         (
             "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
             P::TransferEncodingNotFinalChunked,
         ),
-        (
-            "Transfer-Encoding: xchunked\r\n",
-            P::TransferEncodingNotFinalChunked,
-        ),
-        (
-            "Transfer-Encoding: \"chunked\"\r\n",
-            P::TransferEncodingNotFinalChunked,
-        ),
-        (
-            "Transfer-Encoding: identity\r\n",
-            P::TransferEncodingNotFinalChunked,
-        ),
+        ("Transfer-Encoding: xchunked\r\n", P::TransferEncodingNotFinalChunked),
+        ("Transfer-Encoding: \"chunked\"\r\n", P::TransferEncodingNotFinalChunked),
+        ("Transfer-Encoding: identity\r\n", P::TransferEncodingNotFinalChunked),
         ("Transfer-Encoding:\r\n", P::TransferEncodingNotFinalChunked),
         ("A: b\nC: d\r\n", P::BareLf),
         ("A: b\rC: d\r\n", P::BareCr),
@@ -154,14 +109,8 @@ fn what_could_be_read_in_two_ways_is_refused() {
 fn a_transfer_encoding_in_http_1_0_is_refused() {
     let faulty = Some(PeerMisbehaved::TransferEncodingInHttp10);
     let coded = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-    assert_eq!(
-        refused(&response(&format!("HTTP/1.0 200 OK\r\n{coded}"))),
-        faulty
-    );
-    assert_eq!(
-        refused(&request(&format!("POST / HTTP/1.0\r\n{coded}"))),
-        faulty
-    );
+    assert_eq!(refused(&response(&format!("HTTP/1.0 200 OK\r\n{coded}"))), faulty);
+    assert_eq!(refused(&request(&format!("POST / HTTP/1.0\r\n{coded}"))), faulty);
 }
 
 #[test]
@@ -206,19 +155,10 @@ fn status_lines_are_read_strictly() {
     }
     let log = response("HTTP/2.0 200 OK\r\n\r\n");
     assert_eq!(refused(&log), Some(PeerMisbehaved::UnsupportedVersion));
-    assert_eq!(
-        refused(&response("HTTP/1.1 200 a\0b\r\n\r\n")),
-        Some(PeerMisbehaved::NulByte)
-    );
-    assert_eq!(
-        refused(&response("HTTP/1.1 200 OK\n\r\n")),
-        Some(PeerMisbehaved::BareLf)
-    );
+    assert_eq!(refused(&response("HTTP/1.1 200 a\0b\r\n\r\n")), Some(PeerMisbehaved::NulByte));
+    assert_eq!(refused(&response("HTTP/1.1 200 OK\n\r\n")), Some(PeerMisbehaved::BareLf));
     for empty in ["\r\nHTTP/1.1 200 OK\r\n\r\n", "\nHTTP/1.1 200 OK\r\n\r\n"] {
-        assert_eq!(
-            refused(&response(empty)),
-            Some(PeerMisbehaved::EmptyLineBeforeHead)
-        );
+        assert_eq!(refused(&response(empty)), Some(PeerMisbehaved::EmptyLineBeforeHead));
     }
 }
 
@@ -226,25 +166,16 @@ fn status_lines_are_read_strictly() {
 fn a_peer_of_another_protocol_is_refused_before_its_line_ends() {
     let mut client = asked(&Method::GET);
     client.recv(b"SSH");
-    assert_eq!(
-        client.poll_event().unwrap_err(),
-        PeerMisbehaved::BadStatusLine.into()
-    );
+    assert_eq!(client.poll_event().unwrap_err(), PeerMisbehaved::BadStatusLine.into());
 }
 
 #[test]
 fn request_lines_are_read_strictly() {
-    for line in [
-        "GET / HTTP/1.1",
-        "OPTIONS * HTTP/1.1",
-        "CONNECT h:1 HTTP/1.1",
-        "b-X http://h/ HTTP/1.1",
-    ] {
+    for line in
+        ["GET / HTTP/1.1", "OPTIONS * HTTP/1.1", "CONNECT h:1 HTTP/1.1", "b-X http://h/ HTTP/1.1"]
+    {
         let log = request(&format!("{line}\r\nHost: h\r\n\r\n"));
-        assert!(
-            matches!(log[..], [Seen::Request(..), Seen::End]),
-            "{line}: {log:?}"
-        );
+        assert!(matches!(log[..], [Seen::Request(..), Seen::End]), "{line}: {log:?}");
     }
     for line in [
         "GET /",
@@ -259,11 +190,7 @@ fn request_lines_are_read_strictly() {
         "",
     ] {
         let log = request(&format!("{line}\r\nHost: h\r\n\r\n"));
-        assert_eq!(
-            refused(&log),
-            Some(PeerMisbehaved::BadRequestLine),
-            "{line}"
-        );
+        assert_eq!(refused(&log), Some(PeerMisbehaved::BadRequestLine), "{line}");
     }
     let log = request("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     assert_eq!(refused(&log), Some(PeerMisbehaved::UnsupportedVersion));
@@ -278,11 +205,7 @@ fn a_request_names_exactly_one_host() {
         ("HTTP/1.0\r\n", true),
     ] {
         let log = request(&format!("GET / {lines}\r\n"));
-        assert_eq!(
-            refused(&log),
-            (!fine).then_some(PeerMisbehaved::BadHost),
-            "{lines:?}"
-        );
+        assert_eq!(refused(&log), (!fine).then_some(PeerMisbehaved::BadHost), "{lines:?}");
     }
 }
 
@@ -317,10 +240,7 @@ fn chunked_framing_is_read_strictly() {
 fn trailers_are_told_apart_from_the_head() {
     let log = chunked("1\r\na\r\n0\r\nX-Sum: 1\r\nX-Sum: 2\r\n\r\n");
     let pair = |value: &[u8]| ("X-Sum".to_owned(), value.to_vec());
-    assert_eq!(
-        log[2..],
-        [Seen::Trailers(vec![pair(b"1"), pair(b"2")]), Seen::End]
-    );
+    assert_eq!(log[2..], [Seen::Trailers(vec![pair(b"1"), pair(b"2")]), Seen::End]);
 }
 
 #[test]
@@ -331,38 +251,14 @@ fn a_message_cut_short_is_an_error_and_not_an_end() {
         ("H", E::InHead),
         ("HTTP/1.1 200 OK\r\nA: b\r\n", E::InHead),
         ("HTTP/1.1 100 Continue\r\n\r\n", E::BeforeHead),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody",
-            E::InBody,
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nbody",
-            E::InBody,
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-            E::InBody,
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbo",
-            E::InBody,
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n",
-            E::InBody,
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nbo",
-            E::InBody,
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
-            E::InTrailers,
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r",
-            E::InTrailers,
-        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody", E::InBody),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nbody", E::InBody),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", E::InBody),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbo", E::InBody),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n", E::InBody),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nbo", E::InBody),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", E::InTrailers),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r", E::InTrailers),
     ] {
         let log = response(input);
         assert_eq!(error(&log), Some(place.into()), "{input:?}: {log:?}");
@@ -388,10 +284,7 @@ fn interim_responses_precede_the_final_one() {
     let input = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 102 X\r\nContent-Length: 7\r\n\r\n\
                  HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let log = response(input);
-    assert_eq!(
-        log[..2],
-        [Seen::Informational(103), Seen::Informational(102)]
-    );
+    assert_eq!(log[..2], [Seen::Informational(103), Seen::Informational(102)]);
     assert_eq!(body(&log), b"ok");
 }
 
@@ -423,14 +316,8 @@ fn a_server_that_speaks_first_is_refused() {
 
     let mut client = Client::new(Limits::default());
     let host = fields([("Host", "h")]);
-    client
-        .send_head(&Method::GET, "/", &host, BodyLength::None)
-        .expect("the connection is free");
-    assert_eq!(
-        refused(&feed(&mut client, early, &[])),
-        unsolicited,
-        "nothing was written yet"
-    );
+    client.send_head(&Method::GET, "/", &host, BodyLength::None).expect("the connection is free");
+    assert_eq!(refused(&feed(&mut client, early, &[])), unsolicited, "nothing was written yet");
 }
 
 #[test]
@@ -439,10 +326,7 @@ fn the_reuse_verdict_follows_connection_version_and_framing() {
     for (head, verdict) in [
         ("HTTP/1.1 200 OK\r\n", Reuse::Yes),
         ("HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n", Reuse::Yes),
-        (
-            "HTTP/1.1 200 OK\r\nConnection: x, CLOSE\r\n",
-            Reuse::No(NoReuse::CloseReceived),
-        ),
+        ("HTTP/1.1 200 OK\r\nConnection: x, CLOSE\r\n", Reuse::No(NoReuse::CloseReceived)),
         (
             "HTTP/1.1 200 OK\r\nConnection: x\r\nconnection: close\r\n",
             Reuse::No(NoReuse::CloseReceived),
@@ -468,25 +352,16 @@ fn the_reuse_verdict_follows_what_happened() {
         client.reuse()
     };
     let mut client = asked(&Method::GET);
-    assert_eq!(
-        after(&mut client, &format!("{whole}y")),
-        Reuse::No(NoReuse::ExtraBytes)
-    );
+    assert_eq!(after(&mut client, &format!("{whole}y")), Reuse::No(NoReuse::ExtraBytes));
     let mut client = asked(&Method::GET);
     assert_eq!(after(&mut client, whole), Reuse::Yes);
     client.recv_eof();
     assert_eq!(client.reuse(), Reuse::No(NoReuse::PeerClosed));
-    let mut client = asked_with(
-        &Method::GET,
-        &fields([("Host", "h"), ("Connection", "close")]),
-    );
+    let mut client = asked_with(&Method::GET, &fields([("Host", "h"), ("Connection", "close")]));
     assert_eq!(after(&mut client, whole), Reuse::No(NoReuse::CloseSent));
     let mut client = asked(&Method::GET);
     client.recv_eof();
-    assert_eq!(
-        after(&mut client, "HTTP/1.1 200 OK\r\n\r\n"),
-        Reuse::No(NoReuse::CloseDelimited)
-    );
+    assert_eq!(after(&mut client, "HTTP/1.1 200 OK\r\n\r\n"), Reuse::No(NoReuse::CloseDelimited));
     let mut client = asked(&Method::GET);
     assert_eq!(after(&mut client, "nonsense"), Reuse::No(NoReuse::Failed));
 }
@@ -511,36 +386,18 @@ fn every_limit_is_exact() {
     let exceeded = |limit: L| Some(Error::from(limit));
 
     assert_eq!(limited(|l| l.head_bytes = size, head), None);
-    assert_eq!(
-        limited(|l| l.head_bytes = size - 1, head),
-        exceeded(L::HeadBytes)
-    );
+    assert_eq!(limited(|l| l.head_bytes = size - 1, head), exceeded(L::HeadBytes));
     assert_eq!(limited(|l| l.fields = 2, head), None);
     assert_eq!(limited(|l| l.fields = 1, head), exceeded(L::Fields));
     assert_eq!(limited(|l| l.chunk_line = 7, chunked), None);
-    assert_eq!(
-        limited(|l| l.chunk_line = 6, chunked),
-        exceeded(L::ChunkLine)
-    );
+    assert_eq!(limited(|l| l.chunk_line = 6, chunked), exceeded(L::ChunkLine));
     assert_eq!(limited(|l| l.chunk_extensions = 8, chunked), None);
-    assert_eq!(
-        limited(|l| l.chunk_extensions = 7, chunked),
-        exceeded(L::ChunkExtensions)
-    );
+    assert_eq!(limited(|l| l.chunk_extensions = 7, chunked), exceeded(L::ChunkExtensions));
     assert_eq!(limited(|l| l.informational = 3, &interim), None);
-    assert_eq!(
-        limited(|l| l.informational = 2, &interim),
-        exceeded(L::Informational)
-    );
-    let trailers = format!(
-        "{}T: {}\r\n\r\n",
-        chunked.trim_end_matches("T: u\r\n\r\n"),
-        "u".repeat(90)
-    );
-    assert_eq!(
-        limited(|l| l.head_bytes = 80, &trailers),
-        exceeded(L::TrailerBytes)
-    );
+    assert_eq!(limited(|l| l.informational = 2, &interim), exceeded(L::Informational));
+    let trailers =
+        format!("{}T: {}\r\n\r\n", chunked.trim_end_matches("T: u\r\n\r\n"), "u".repeat(90));
+    assert_eq!(limited(|l| l.head_bytes = 80, &trailers), exceeded(L::TrailerBytes));
 }
 
 #[test]
@@ -561,10 +418,6 @@ fn a_head_that_never_ends_stops_at_the_limit() {
 
 #[test]
 fn versions_are_reported_as_sent() {
-    let log = feed(
-        &mut Server::new(Limits::default()),
-        b"GET / HTTP/1.0\r\n\r\n",
-        &[],
-    );
+    let log = feed(&mut Server::new(Limits::default()), b"GET / HTTP/1.0\r\n\r\n", &[]);
     assert!(matches!(log[0], Seen::Request(_, _, Version::HTTP_10, _)));
 }

@@ -11,69 +11,27 @@ use crate::response::Response;
 use crate::routes::{ANY, Route, route};
 
 pub(super) const ROUTES: &[Route] = &[
-    route(
-        "/bad/bomb-gzip",
-        ANY,
-        "?mib= MiB of zeros (10240) as gzip",
-        |ex| Box::pin(gzip(ex)),
-    ),
-    route(
-        "/bad/bomb-gzip-gzip",
-        ANY,
-        "the same, as gzip in gzip",
-        |ex| Box::pin(gzip_twice(ex)),
-    ),
-    route(
-        "/bad/bomb-brotli",
-        ANY,
-        "?mib= MiB of zeros (10240) as br",
-        |ex| Box::pin(brotli(ex)),
-    ),
-    route(
-        "/bad/bomb-zstd",
-        ANY,
-        "?mib= MiB of zeros (10240) as zstd",
-        |ex| Box::pin(zstd(ex)),
-    ),
-    route(
-        "/bad/coding-chain",
-        ANY,
-        "two bytes under ?n= gzip codings (100)",
-        |ex| Box::pin(chain(ex)),
-    ),
-    route(
-        "/bad/gzip-garbage",
-        ANY,
-        "Content-Encoding: gzip on bytes that are not",
-        |ex| {
-            let body = b"this is not gzip at all".to_vec();
-            Box::pin(ex.reply(coded("gzip", body)))
-        },
-    ),
-    route(
-        "/bad/gzip-truncated",
-        ANY,
-        "half of a gzip stream, with the right length",
-        |ex| Box::pin(truncated(ex)),
-    ),
-    route(
-        "/bad/gzip-checksum",
-        ANY,
-        "a gzip stream with a wrong CRC",
-        |ex| Box::pin(checksum(ex)),
-    ),
-    route(
-        "/bad/gzip-trailing",
-        ANY,
-        "a gzip stream with bytes after it",
-        |ex| Box::pin(trailing(ex)),
-    ),
-    route(
-        "/bad/coding-unknown",
-        ANY,
-        "Content-Encoding: x-unheard-of",
-        |ex| Box::pin(ex.reply(coded("x-unheard-of", b"who knows".to_vec()))),
-    ),
+    route("/bad/bomb-gzip", ANY, "?mib= MiB of zeros (10240) as gzip", |ex| Box::pin(gzip(ex))),
+    route("/bad/bomb-gzip-gzip", ANY, "the same, as gzip in gzip", |ex| Box::pin(gzip_twice(ex))),
+    route("/bad/bomb-brotli", ANY, "?mib= MiB of zeros (10240) as br", |ex| Box::pin(brotli(ex))),
+    route("/bad/bomb-zstd", ANY, "?mib= MiB of zeros (10240) as zstd", |ex| Box::pin(zstd(ex))),
+    route("/bad/coding-chain", ANY, "two bytes under ?n= gzip codings (100)", |ex| {
+        Box::pin(chain(ex))
+    }),
+    route("/bad/gzip-garbage", ANY, "Content-Encoding: gzip on bytes that are not", |ex| {
+        let body = b"this is not gzip at all".to_vec();
+        Box::pin(ex.reply(coded("gzip", body)))
+    }),
+    route("/bad/gzip-truncated", ANY, "half of a gzip stream, with the right length", |ex| {
+        Box::pin(truncated(ex))
+    }),
+    route("/bad/gzip-checksum", ANY, "a gzip stream with a wrong CRC", |ex| Box::pin(checksum(ex))),
+    route("/bad/gzip-trailing", ANY, "a gzip stream with bytes after it", |ex| {
+        Box::pin(trailing(ex))
+    }),
+    route("/bad/coding-unknown", ANY, "Content-Encoding: x-unheard-of", |ex| {
+        Box::pin(ex.reply(coded("x-unheard-of", b"who knows".to_vec())))
+    }),
 ];
 
 const MIB: usize = 1 << 20;
@@ -131,11 +89,7 @@ impl Gzip {
         let mut end = vec![0x03, 0x00];
         end.extend_from_slice(&whole.sum().to_le_bytes());
         end.extend_from_slice(&mib.wrapping_mul(MIB as u32).to_le_bytes());
-        Ok(Self {
-            begin: vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255],
-            unit,
-            end,
-        })
+        Ok(Self { begin: vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255], unit, end })
     }
 }
 
@@ -192,11 +146,7 @@ fn brotli_of_zeros() -> io::Result<(Vec<u8>, Vec<u8>, Vec<u8>)> {
     }
     let whole = encoder.into_inner();
     let unit = parts.pop().unwrap_or_default();
-    Ok((
-        parts.pop().unwrap_or_default(),
-        unit,
-        whole[before..].to_vec(),
-    ))
+    Ok((parts.pop().unwrap_or_default(), unit, whole[before..].to_vec()))
 }
 
 /// A Zstandard frame (RFC 8878 section 3.1.1) of RLE blocks, by hand: 4 bytes for 128 KiB.

@@ -22,24 +22,15 @@ pub(super) const ROUTES: &[Route] = &[
          RST), once its head is read (?body=1: its body too)",
         |ex| Box::pin(close_on_next(ex)),
     ),
-    route(
-        "/bad/close-kept",
-        ANY,
-        "announces Connection: close, and keeps it open",
-        |ex| Box::pin(close_kept(ex)),
-    ),
-    route(
-        "/bad/keep-closed",
-        ANY,
-        "announces Keep-Alive: timeout=60, and closes",
-        |ex| Box::pin(keep_closed(ex)),
-    ),
-    route(
-        "/bad/keep-reset",
-        ANY,
-        "announces Keep-Alive: timeout=60; RST after ?ms= (30)",
-        |ex| Box::pin(keep_reset(ex)),
-    ),
+    route("/bad/close-kept", ANY, "announces Connection: close, and keeps it open", |ex| {
+        Box::pin(close_kept(ex))
+    }),
+    route("/bad/keep-closed", ANY, "announces Keep-Alive: timeout=60, and closes", |ex| {
+        Box::pin(keep_closed(ex))
+    }),
+    route("/bad/keep-reset", ANY, "announces Keep-Alive: timeout=60; RST after ?ms= (30)", |ex| {
+        Box::pin(keep_reset(ex))
+    }),
     route(
         "/bad/unasked-408",
         ANY,
@@ -49,10 +40,7 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 async fn close_after(ex: &mut Exchange) -> io::Result<After> {
-    ex.conn.fate = Fate::CloseAfter {
-        requests: ex.query_or("n", 0),
-        idle: ex.query_ms("ms", 0),
-    };
+    ex.conn.fate = Fate::CloseAfter { requests: ex.query_or("n", 0), idle: ex.query_ms("ms", 0) };
     ex.reply(Response::text(200, "not for long\n")).await
 }
 
@@ -65,12 +53,12 @@ async fn close_on_next(ex: &mut Exchange) -> io::Result<After> {
 }
 
 async fn close_kept(ex: &mut Exchange) -> io::Result<After> {
-    ex.write("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 3\r\n\r\nbye")
-        .await?;
+    ex.write("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 3\r\n\r\nbye").await?;
     Ok(After::Keep)
 }
 
-const KEEP: &str = "HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nkeep-alive: timeout=60\r\ncontent-length: 4\r\n\r\nstay";
+const KEEP: &str = "HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nkeep-alive: timeout=60\r\n\
+    content-length: 4\r\n\r\nstay";
 
 async fn keep_closed(ex: &mut Exchange) -> io::Result<After> {
     ex.write(KEEP).await?;

@@ -16,111 +16,68 @@ const HALF_BODY: &str = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n\
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
 pub(super) const ROUTES: &[Route] = &[
-    route(
-        "/bad/drip-body",
-        ANY,
-        "a body of ?n= bytes (20), one every ?ms= (10)",
-        |ex| Box::pin(drip_body(ex)),
-    ),
+    route("/bad/drip-body", ANY, "a body of ?n= bytes (20), one every ?ms= (10)", |ex| {
+        Box::pin(drip_body(ex))
+    }),
     route("/bad/stall-after-head", ANY, "a head, then nothing", |ex| {
         said(ex, PROMISE, "", End::Stall)
     }),
-    route(
-        "/bad/stall-mid-body",
-        ANY,
-        "half of a body, then nothing",
-        |ex| said(ex, HALF_BODY, "", End::Stall),
-    ),
-    route(
-        "/bad/stall-in-chunk",
-        ANY,
-        "half of a chunk, then nothing",
-        |ex| said(ex, CHUNKED, "a\r\nhello", End::Stall),
-    ),
+    route("/bad/stall-mid-body", ANY, "half of a body, then nothing", |ex| {
+        said(ex, HALF_BODY, "", End::Stall)
+    }),
+    route("/bad/stall-in-chunk", ANY, "half of a chunk, then nothing", |ex| {
+        said(ex, CHUNKED, "a\r\nhello", End::Stall)
+    }),
     route(
         "/bad/stall-before-last-crlf",
         ANY,
         "chunked but for the last CRLF, then nothing",
         |ex| said(ex, CHUNKED, "5\r\nhello\r\n0\r\n", End::Stall),
     ),
-    route(
-        "/bad/close-before-head",
-        ANY,
-        "FIN instead of an answer",
-        |ex| said(ex, "", "", End::How(After::Close)),
-    ),
+    route("/bad/close-before-head", ANY, "FIN instead of an answer", |ex| {
+        said(ex, "", "", End::How(After::Close))
+    }),
     route("/bad/close-in-head", ANY, "FIN inside the head", |ex| {
         said(ex, HALF_HEAD, "", End::How(After::Close))
     }),
     route("/bad/truncate", ANY, "half of a body, then FIN", |ex| {
         said(ex, HALF_BODY, "", End::How(After::Close))
     }),
-    route(
-        "/bad/truncate-empty",
-        ANY,
-        "a head that promises a body, then FIN",
-        |ex| said(ex, PROMISE, "", End::How(After::Close)),
-    ),
-    route(
-        "/bad/truncate-chunked",
-        ANY,
-        "chunked without a last chunk, then FIN",
-        |ex| said(ex, CHUNKED, "5\r\nhello\r\n", End::How(After::Close)),
-    ),
-    route(
-        "/bad/truncate-in-chunk",
-        ANY,
-        "half of a chunk, then FIN",
-        |ex| said(ex, CHUNKED, "a\r\nhello", End::How(After::Close)),
-    ),
-    route(
-        "/bad/truncate-in-size",
-        ANY,
-        "half of a chunk's size line, then FIN",
-        |ex| said(ex, CHUNKED, "5\r\nhello\r\n1", End::How(After::Close)),
-    ),
-    route(
-        "/bad/truncate-last-crlf",
-        ANY,
-        "chunked but for the last CRLF, then FIN",
-        |ex| said(ex, CHUNKED, "5\r\nhello\r\n0\r\n", End::How(After::Close)),
-    ),
-    route(
-        "/bad/reset-before-head",
-        ANY,
-        "RST instead of an answer",
-        |ex| said(ex, "", "", End::How(After::Reset)),
-    ),
+    route("/bad/truncate-empty", ANY, "a head that promises a body, then FIN", |ex| {
+        said(ex, PROMISE, "", End::How(After::Close))
+    }),
+    route("/bad/truncate-chunked", ANY, "chunked without a last chunk, then FIN", |ex| {
+        said(ex, CHUNKED, "5\r\nhello\r\n", End::How(After::Close))
+    }),
+    route("/bad/truncate-in-chunk", ANY, "half of a chunk, then FIN", |ex| {
+        said(ex, CHUNKED, "a\r\nhello", End::How(After::Close))
+    }),
+    route("/bad/truncate-in-size", ANY, "half of a chunk's size line, then FIN", |ex| {
+        said(ex, CHUNKED, "5\r\nhello\r\n1", End::How(After::Close))
+    }),
+    route("/bad/truncate-last-crlf", ANY, "chunked but for the last CRLF, then FIN", |ex| {
+        said(ex, CHUNKED, "5\r\nhello\r\n0\r\n", End::How(After::Close))
+    }),
+    route("/bad/reset-before-head", ANY, "RST instead of an answer", |ex| {
+        said(ex, "", "", End::How(After::Reset))
+    }),
     route("/bad/reset-in-head", ANY, "RST inside the head", |ex| {
         said(ex, HALF_HEAD, "", End::How(After::Reset))
     }),
     route("/bad/reset-after-head", ANY, "RST after the head", |ex| {
         said(ex, PROMISE, "", End::How(After::Reset))
     }),
-    route(
-        "/bad/reset-mid-body",
-        ANY,
-        "RST in the middle of the body",
-        |ex| said(ex, HALF_BODY, "", End::How(After::Reset)),
-    ),
-    route(
-        "/bad/reset-in-chunk",
-        ANY,
-        "RST in the middle of a chunk",
-        |ex| said(ex, CHUNKED, "a\r\nhello", End::How(After::Reset)),
-    ),
+    route("/bad/reset-mid-body", ANY, "RST in the middle of the body", |ex| {
+        said(ex, HALF_BODY, "", End::How(After::Reset))
+    }),
+    route("/bad/reset-in-chunk", ANY, "RST in the middle of a chunk", |ex| {
+        said(ex, CHUNKED, "a\r\nhello", End::How(After::Reset))
+    }),
     route(
         "/bad/reset-until-close",
         ANY,
         "RST as the end of a body that ends with the connection",
-        |ex| {
-            said(
-                ex,
-                "HTTP/1.1 200 OK\r\n\r\n",
-                "hello",
-                End::How(After::Reset),
-            )
-        },
+        |ex| said(ex, "HTTP/1.1 200 OK\r\n\r\n", "hello", End::How(After::Reset)),
     ),
     route(
         "/bad/no-close-notify",

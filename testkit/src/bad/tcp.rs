@@ -76,8 +76,7 @@ pub(crate) fn no_accept(handle: &Handle, addr: SocketAddr) -> io::Result<SocketA
 
 fn local(socket: &Socket) -> io::Result<SocketAddr> {
     let addr = socket.local_addr()?;
-    addr.as_socket()
-        .ok_or_else(|| io::Error::other("not an address of the internet"))
+    addr.as_socket().ok_or_else(|| io::Error::other("not an address of the internet"))
 }
 
 /// Does to one connection what its port is for.
@@ -125,9 +124,7 @@ async fn in_handshake(port: Port, mut stream: TcpStream) {
         Port::TlsReset => stream.reset_on_close(),
         Port::TlsGarbage => {
             // The client is expected to break off, so failing to write or close is its answer.
-            let _ = stream
-                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\nthis is not TLS\n")
-                .await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\nthis is not TLS\n").await;
             let _ = stream.shutdown().await;
             let _ = tokio::time::timeout(SLOW, stream.read(&mut hello)).await;
         }

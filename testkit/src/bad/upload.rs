@@ -12,12 +12,9 @@ use crate::response::Response;
 use crate::routes::{ANY, Route, route};
 
 pub(super) const ROUTES: &[Route] = &[
-    route(
-        "/bad/early-413",
-        ANY,
-        "413 before the body is read, which is then read on",
-        |ex| Box::pin(ex.reply(too_large())),
-    ),
+    route("/bad/early-413", ANY, "413 before the body is read, which is then read on", |ex| {
+        Box::pin(ex.reply(too_large()))
+    }),
     route(
         "/bad/early-413-close",
         ANY,
@@ -48,36 +45,24 @@ pub(super) const ROUTES: &[Route] = &[
         "reads the body in pieces, ?ms= apart (10), then answers",
         |ex| Box::pin(slow(ex)),
     ),
-    route(
-        "/bad/upload-reset",
-        ANY,
-        "RST after ?bytes= of the body (65536)",
-        |ex| Box::pin(after_some(ex, After::Reset)),
-    ),
+    route("/bad/upload-reset", ANY, "RST after ?bytes= of the body (65536)", |ex| {
+        Box::pin(after_some(ex, After::Reset))
+    }),
     route(
         "/bad/upload-close",
         ANY,
         "FIN without an answer after ?bytes= of the body (65536)",
         |ex| Box::pin(after_some(ex, After::Close)),
     ),
-    route(
-        "/bad/expect-ignored",
-        ANY,
-        "sends no 100 to Expect, and waits for the body",
-        |ex| Box::pin(expect_ignored(ex)),
-    ),
-    route(
-        "/bad/expect-refused",
-        ANY,
-        "417 to any request, before its body; then FIN",
-        |ex| Box::pin(expect_refused(ex)),
-    ),
-    route(
-        "/bad/expect-stall",
-        ANY,
-        "sends 100 at once, and never answers",
-        |ex| Box::pin(expect_stall(ex)),
-    ),
+    route("/bad/expect-ignored", ANY, "sends no 100 to Expect, and waits for the body", |ex| {
+        Box::pin(expect_ignored(ex))
+    }),
+    route("/bad/expect-refused", ANY, "417 to any request, before its body; then FIN", |ex| {
+        Box::pin(expect_refused(ex))
+    }),
+    route("/bad/expect-stall", ANY, "sends 100 at once, and never answers", |ex| {
+        Box::pin(expect_stall(ex))
+    }),
 ];
 
 fn too_large() -> Response {
@@ -117,8 +102,7 @@ async fn slow(ex: &mut Exchange) -> io::Result<After> {
         sleep(gap).await;
     }
     let len = ex.body.read_so_far();
-    ex.reply(Response::text(200, format!("{len} bytes\n")))
-        .await
+    ex.reply(Response::text(200, format!("{len} bytes\n"))).await
 }
 
 async fn after_some(ex: &mut Exchange, end: After) -> io::Result<After> {
@@ -130,8 +114,7 @@ async fn after_some(ex: &mut Exchange, end: After) -> io::Result<After> {
 async fn expect_ignored(ex: &mut Exchange) -> io::Result<After> {
     ex.body.refuse();
     let body = ex.body_bytes().await?;
-    ex.reply(Response::text(200, format!("{} bytes\n", body.len())))
-        .await
+    ex.reply(Response::text(200, format!("{} bytes\n", body.len()))).await
 }
 
 async fn expect_refused(ex: &mut Exchange) -> io::Result<After> {

@@ -59,10 +59,7 @@ async fn answer(conn: &mut Conn, request: &Request, body: &mut Body) -> io::Resu
         }
         Port::ProxyBroken => return say(conn, request, body, 502, &[]).await,
         Port::ProxyAuth if !is_known(conn, request) => {
-            let challenge = (
-                "proxy-authenticate".to_owned(),
-                "Basic realm=\"proxy\"".to_owned(),
-            );
+            let challenge = ("proxy-authenticate".to_owned(), "Basic realm=\"proxy\"".to_owned());
             return say(conn, request, body, 407, &[challenge]).await;
         }
         _ => {}
@@ -70,9 +67,7 @@ async fn answer(conn: &mut Conn, request: &Request, body: &mut Body) -> io::Resu
     if request.method == "CONNECT" {
         return connect(conn, request, body).await;
     }
-    let target = Url::parse(&request.target)
-        .ok()
-        .filter(|url| url.scheme() == "http");
+    let target = Url::parse(&request.target).ok().filter(|url| url.scheme() == "http");
     let Some(url) = target else {
         return say(conn, request, body, 400, &[]).await;
     };
@@ -86,9 +81,7 @@ async fn answer(conn: &mut Conn, request: &Request, body: &mut Body) -> io::Resu
 fn is_known(conn: &Conn, request: &Request) -> bool {
     let pair = format!("{}:{}", conn.shared.proxy_user, conn.shared.proxy_password);
     let want = STANDARD.encode(pair);
-    let field = request
-        .header("proxy-authorization")
-        .and_then(|field| field.split_once(' '));
+    let field = request.header("proxy-authorization").and_then(|field| field.split_once(' '));
     field.is_some_and(|(scheme, have)| scheme.eq_ignore_ascii_case("basic") && have == want)
 }
 
@@ -100,8 +93,7 @@ async fn connect(conn: &mut Conn, request: &Request, body: &mut Body) -> io::Res
     };
     match dial(host, port).await {
         Ok(upstream) => {
-            conn.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                .await?;
+            conn.write(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
             Ok(Next::Tunnel(upstream))
         }
         Err(_) => say(conn, request, body, 502, &[]).await,
@@ -131,14 +123,8 @@ async fn say(
 
 /// Fields that are meant for this hop only (RFC 9110 section 7.6.1), or that it answers itself.
 fn is_hop_by_hop(name: &str) -> bool {
-    const HOP: [&str; 6] = [
-        "connection",
-        "keep-alive",
-        "proxy-connection",
-        "proxy-authorization",
-        "te",
-        "expect",
-    ];
+    const HOP: [&str; 6] =
+        ["connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "expect"];
     HOP.iter().any(|hop| name.eq_ignore_ascii_case(hop))
 }
 
@@ -148,34 +134,19 @@ async fn forward(
     body: &mut Body,
     mut upstream: TcpStream,
 ) -> io::Result<After> {
-    upstream
-        .write_all(upstream_head(request).as_bytes())
-        .await?;
+    upstream.write_all(upstream_head(request).as_bytes()).await?;
     let sent = send_body(conn, request, body, &mut upstream).await;
     let after = relay(conn, request, &mut upstream).await?;
     // An upload that broke off leaves its rest in the way of the next request.
-    Ok(if sent.is_ok() && after == After::Keep {
-        After::Keep
-    } else {
-        After::Close
-    })
+    Ok(if sent.is_ok() && after == After::Keep { After::Keep } else { After::Close })
 }
 
 fn upstream_head(request: &Request) -> String {
-    let after_scheme = request
-        .target
-        .split_once("://")
-        .map_or("", |(_, rest)| rest);
-    let path = after_scheme
-        .find(['/', '?'])
-        .map_or("/", |at| &after_scheme[at..]);
+    let after_scheme = request.target.split_once("://").map_or("", |(_, rest)| rest);
+    let path = after_scheme.find(['/', '?']).map_or("/", |at| &after_scheme[at..]);
     let slash = if path.starts_with('?') { "/" } else { "" };
     let mut head = format!("{} {slash}{path} HTTP/1.1\r\n", request.method);
-    for (name, value) in request
-        .headers
-        .iter()
-        .filter(|(name, _)| !is_hop_by_hop(name))
-    {
+    for (name, value) in request.headers.iter().filter(|(name, _)| !is_hop_by_hop(name)) {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     // One upstream connection a request: its end is the answer's end.
@@ -192,9 +163,7 @@ async fn send_body(
     let chunked = request.header("transfer-encoding").is_some();
     while let Some(piece) = body.next(conn).await? {
         if chunked {
-            upstream
-                .write_all(format!("{:x}\r\n", piece.len()).as_bytes())
-                .await?;
+            upstream.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
         }
         upstream.write_all(&piece).await?;
         if chunked {
@@ -202,14 +171,8 @@ async fn send_body(
         }
     }
     if chunked {
-        let trailers: String = body
-            .trailers
-            .iter()
-            .map(|line| format!("{line}\r\n"))
-            .collect();
-        upstream
-            .write_all(format!("0\r\n{trailers}\r\n").as_bytes())
-            .await?;
+        let trailers: String = body.trailers.iter().map(|line| format!("{line}\r\n")).collect();
+        upstream.write_all(format!("0\r\n{trailers}\r\n").as_bytes()).await?;
     }
     Ok(())
 }
@@ -248,11 +211,7 @@ async fn relay(conn: &mut Conn, request: &Request, upstream: &mut TcpStream) -> 
         Framing::Chunked => tail == *b"\r\n\r\n",
         Framing::UntilClose => false,
     };
-    Ok(if whole && request.keeps_alive() {
-        After::Keep
-    } else {
-        After::Close
-    })
+    Ok(if whole && request.keeps_alive() { After::Keep } else { After::Close })
 }
 
 #[derive(Clone, Copy)]
@@ -285,18 +244,10 @@ fn rewrite(raw: &[u8]) -> (u16, Vec<u8>, Framing) {
     for (at, line) in raw.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let text = String::from_utf8_lossy(line);
         if at == 0 {
-            status = text
-                .split(' ')
-                .nth(1)
-                .and_then(|word| word.parse().ok())
-                .unwrap_or(200);
+            status = text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(200);
         }
         let (name, value) = text.split_once(':').unwrap_or((&text, ""));
-        if at > 0
-            && ["connection", "keep-alive"]
-                .iter()
-                .any(|hop| name.eq_ignore_ascii_case(hop))
-        {
+        if at > 0 && ["connection", "keep-alive"].iter().any(|hop| name.eq_ignore_ascii_case(hop)) {
             continue;
         }
         if name.eq_ignore_ascii_case("transfer-encoding") {
@@ -304,10 +255,7 @@ fn rewrite(raw: &[u8]) -> (u16, Vec<u8>, Framing) {
         } else if name.eq_ignore_ascii_case("content-length")
             && !matches!(framing, Framing::Chunked)
         {
-            framing = value
-                .trim()
-                .parse()
-                .map_or(Framing::UntilClose, Framing::Length);
+            framing = value.trim().parse().map_or(Framing::UntilClose, Framing::Length);
         }
         out.extend_from_slice(line);
     }

@@ -53,26 +53,10 @@ mod tests {
 
     #[test]
     fn only_loopback_resolves() {
-        for host in [
-            "localhost",
-            "ORIGIN.test.",
-            "127.0.0.2",
-            "[::1]",
-            "::1",
-            "a.localhost",
-        ] {
-            assert!(
-                resolve(host, 1).is_some_and(|addr| addr.ip().is_loopback()),
-                "{host}"
-            );
+        for host in ["localhost", "ORIGIN.test.", "127.0.0.2", "[::1]", "::1", "a.localhost"] {
+            assert!(resolve(host, 1).is_some_and(|addr| addr.ip().is_loopback()), "{host}");
         }
-        for host in [
-            "example.com",
-            "10.0.0.1",
-            "0.0.0.0",
-            "",
-            "localhost.example",
-        ] {
+        for host in ["example.com", "10.0.0.1", "0.0.0.0", "", "localhost.example"] {
             assert_eq!(resolve(host, 1), None, "{host}");
         }
     }

@@ -83,12 +83,7 @@ async fn version4(conn: &mut Conn, mut said: BytesMut) -> io::Result<Option<TcpS
         true => ("SOCKS4A", name(conn, &mut said).await?),
         false => ("SOCKS4", ip.to_string()),
     };
-    let wish = Wish {
-        version,
-        host,
-        port,
-        said,
-    };
+    let wish = Wish { version, host, port, said };
     record(conn, &wish);
     let dialled = match fixed[0] {
         1 if conn.port != Port::SocksAuth => dial(&wish.host, port).await,
@@ -112,11 +107,7 @@ async fn version5(conn: &mut Conn, mut said: BytesMut) -> io::Result<Option<TcpS
     const UNACCEPTABLE: u8 = 0xff;
     let count = take(conn, &mut said, 1).await?[0];
     let methods = take(conn, &mut said, usize::from(count)).await?;
-    let wanted = if conn.port == Port::SocksAuth {
-        PASSWORD
-    } else {
-        NONE
-    };
+    let wanted = if conn.port == Port::SocksAuth { PASSWORD } else { NONE };
     if !methods.contains(&wanted) {
         conn.write(&[5, UNACCEPTABLE]).await?;
         return Ok(None);
@@ -145,12 +136,7 @@ async fn version5(conn: &mut Conn, mut said: BytesMut) -> io::Result<Option<TcpS
     };
     let port = take(conn, &mut said, 2).await?;
     let port = u16::from_be_bytes([port[0], port[1]]);
-    let wish = Wish {
-        version: "SOCKS5",
-        host,
-        port,
-        said,
-    };
+    let wish = Wish { version: "SOCKS5", host, port, said };
     record(conn, &wish);
     if fixed[1] != 1 {
         return refuse5(conn, 7).await;

@@ -18,15 +18,10 @@ use crate::exchange::Exchange;
 use crate::response::Response;
 
 pub(super) const ROUTES: &[Route] = &[
-    route(
-        "/basic-auth/{u}/{p}",
-        ANY,
-        "wants these Basic credentials, else 401",
-        |ex| Box::pin(basic(ex)),
-    ),
-    route("/bearer", ANY, "wants any Bearer token, else 401", |ex| {
-        Box::pin(bearer(ex))
+    route("/basic-auth/{u}/{p}", ANY, "wants these Basic credentials, else 401", |ex| {
+        Box::pin(basic(ex))
     }),
+    route("/bearer", ANY, "wants any Bearer token, else 401", |ex| Box::pin(bearer(ex))),
     route(
         "/digest-auth/{qop}/{u}/{p}",
         ANY,
@@ -83,8 +78,7 @@ async fn basic(ex: &mut Exchange) -> io::Result<After> {
         return welcome(ex).await;
     }
     let challenge = "Basic realm=\"origin\", charset=\"UTF-8\"";
-    ex.reply(Response::text(401, "who are you?\n").header("www-authenticate", challenge))
-        .await
+    ex.reply(Response::text(401, "who are you?\n").header("www-authenticate", challenge)).await
 }
 
 async fn bearer(ex: &mut Exchange) -> io::Result<After> {
@@ -93,8 +87,7 @@ async fn bearer(ex: &mut Exchange) -> io::Result<After> {
         return ex.reply(Response::json(&value)).await;
     }
     let response = Response::text(401, "who are you?\n");
-    ex.reply(response.header("www-authenticate", "Bearer realm=\"origin\""))
-        .await
+    ex.reply(response.header("www-authenticate", "Bearer realm=\"origin\"")).await
 }
 
 /// What follows the scheme in Authorization.
@@ -176,9 +169,7 @@ async fn digest(ex: &mut Exchange) -> io::Result<After> {
     if algorithm(&name).is_none()
         || !matches!(qop.as_str(), "" | "auth" | "auth-int" | "auth,auth-int")
     {
-        return ex
-            .reply(Response::text(400, "no such algorithm or qop\n"))
-            .await;
+        return ex.reply(Response::text(400, "no such algorithm or qop\n")).await;
     }
     let stale = match credentials(ex, "digest").map(|text| verify(ex, text, &qop, &name, &body)) {
         Some(Ok(())) => return welcome(ex).await,
@@ -186,16 +177,11 @@ async fn digest(ex: &mut Exchange) -> io::Result<After> {
         Some(Err(Denied::Wrong)) | None => "",
     };
     let nonce = ex.conn.shared.nonces.issue();
-    let qop = if qop.is_empty() {
-        qop
-    } else {
-        format!(", qop=\"{qop}\"")
-    };
+    let qop = if qop.is_empty() { qop } else { format!(", qop=\"{qop}\"") };
     let challenge = format!(
         "Digest realm=\"origin\", nonce=\"{nonce}\", algorithm={name}{qop}, opaque=\"mimus\"{stale}"
     );
-    ex.reply(Response::text(401, "who are you?\n").header("www-authenticate", challenge))
-        .await
+    ex.reply(Response::text(401, "who are you?\n").header("www-authenticate", challenge)).await
 }
 
 /// RFC 7616 section 3.4.
@@ -205,11 +191,8 @@ fn verify(ex: &Exchange, text: &str, qop: &str, name: &str, body: &[u8]) -> Resu
     let (hash, session) = algorithm(name).ok_or(Denied::Wrong)?;
     let same_algorithm = algorithm(field("algorithm")) == Some((hash, session));
     let chosen = field("qop");
-    let qop_offered = if qop.is_empty() {
-        chosen.is_empty()
-    } else {
-        qop.split(',').any(|one| one == chosen)
-    };
+    let qop_offered =
+        if qop.is_empty() { chosen.is_empty() } else { qop.split(',').any(|one| one == chosen) };
     let about_this = field("uri") == ex.request.target
         && field("username") == ex.param("u")
         && field("realm") == "origin"
@@ -240,16 +223,8 @@ fn verify(ex: &Exchange, text: &str, qop: &str, name: &str, body: &[u8]) -> Resu
     if field("response") != want {
         return Err(Denied::Wrong);
     }
-    let most = if ex.query("stale").is_some() {
-        1
-    } else {
-        u32::MAX
-    };
-    if ex.conn.shared.nonces.accept(nonce, count, most) {
-        Ok(())
-    } else {
-        Err(Denied::Stale)
-    }
+    let most = if ex.query("stale").is_some() { 1 } else { u32::MAX };
+    if ex.conn.shared.nonces.accept(nonce, count, most) { Ok(()) } else { Err(Denied::Stale) }
 }
 
 /// `name=value, name="quoted value"` as a map.
@@ -264,10 +239,7 @@ fn fields(text: &str) -> HashMap<String, String> {
                 (value.trim().to_owned(), next)
             }
         };
-        map.insert(
-            name.trim_matches([',', ' ', '\t']).to_ascii_lowercase(),
-            value,
-        );
+        map.insert(name.trim_matches([',', ' ', '\t']).to_ascii_lowercase(), value);
         rest = next;
     }
     map

@@ -11,48 +11,25 @@ use crate::response::Response;
 
 pub(super) const ROUTES: &[Route] = &[
     route("/", GET, "what this is", |ex| Box::pin(about(ex))),
-    route("/html", GET, "an HTML page", |ex| {
-        Box::pin(fixed(ex, "text/html; charset=utf-8", HTML))
+    route("/html", GET, "an HTML page", |ex| Box::pin(fixed(ex, "text/html; charset=utf-8", HTML))),
+    route("/json", GET, "a JSON document", |ex| Box::pin(fixed(ex, "application/json", JSON))),
+    route("/xml", GET, "an XML document", |ex| Box::pin(fixed(ex, "application/xml", XML))),
+    route("/robots.txt", GET, "rules for robots", |ex| Box::pin(fixed(ex, "text/plain", ROBOTS))),
+    route("/bytes/{n}", GET, "n bytes, at most 256 MiB, the same for the same ?seed= (0)", |ex| {
+        Box::pin(bytes(ex))
     }),
-    route("/json", GET, "a JSON document", |ex| {
-        Box::pin(fixed(ex, "application/json", JSON))
+    route("/range/{n}", GET, "n bytes with an ETag; Range, If-Range, 206, 416", |ex| {
+        Box::pin(range(ex))
     }),
-    route("/xml", GET, "an XML document", |ex| {
-        Box::pin(fixed(ex, "application/xml", XML))
+    route("/etag/{e}", GET, "has that ETag; 304 on If-None-Match, 412 on If-Match", |ex| {
+        Box::pin(etag(ex))
     }),
-    route("/robots.txt", GET, "rules for robots", |ex| {
-        Box::pin(fixed(ex, "text/plain", ROBOTS))
+    route("/cache", GET, "304 when asked with If-None-Match or If-Modified-Since", |ex| {
+        Box::pin(cache(ex))
     }),
-    route(
-        "/bytes/{n}",
-        GET,
-        "n bytes, at most 256 MiB, the same for the same ?seed= (0)",
-        |ex| Box::pin(bytes(ex)),
-    ),
-    route(
-        "/range/{n}",
-        GET,
-        "n bytes with an ETag; Range, If-Range, 206, 416",
-        |ex| Box::pin(range(ex)),
-    ),
-    route(
-        "/etag/{e}",
-        GET,
-        "has that ETag; 304 on If-None-Match, 412 on If-Match",
-        |ex| Box::pin(etag(ex)),
-    ),
-    route(
-        "/cache",
-        GET,
-        "304 when asked with If-None-Match or If-Modified-Since",
-        |ex| Box::pin(cache(ex)),
-    ),
-    route(
-        "/response-headers",
-        GET,
-        "answers with ?name=value… as its field lines",
-        |ex| Box::pin(response_headers(ex)),
-    ),
+    route("/response-headers", GET, "answers with ?name=value… as its field lines", |ex| {
+        Box::pin(response_headers(ex))
+    }),
 ];
 
 const HTML: &str = "<!doctype html><html lang=en><title>A bird</title>\
@@ -67,11 +44,7 @@ const ROBOTS: &str = "User-agent: *\nDisallow: /bad/\n";
 const MAX_BYTES: u64 = 256 << 20;
 
 async fn about(ex: &mut Exchange) -> io::Result<After> {
-    ex.reply(Response::text(
-        200,
-        "mimus-origin; `mimus-origin --list` has its routes\n",
-    ))
-    .await
+    ex.reply(Response::text(200, "mimus-origin; `mimus-origin --list` has its routes\n")).await
 }
 
 async fn fixed(ex: &mut Exchange, kind: &str, body: &str) -> io::Result<After> {
@@ -146,24 +119,13 @@ async fn range(ex: &mut Exchange) -> io::Result<After> {
         Err(response) => return ex.reply(response).await,
     };
     let tag = format!("\"range-{len}-{}\"", ex.query_or("seed", 0u64));
-    let base = Response::new(200)
-        .header("accept-ranges", "bytes")
-        .header("etag", tag.clone());
+    let base = Response::new(200).header("accept-ranges", "bytes").header("etag", tag.clone());
     // Section 13.1.5: If-Range that does not match means that Range does not count.
     let applies = ex.request.header("if-range").is_none_or(|have| have == tag);
-    match ex
-        .request
-        .header("range")
-        .filter(|_| applies)
-        .and_then(|field| wanted(field, len))
-    {
+    match ex.request.header("range").filter(|_| applies).and_then(|field| wanted(field, len)) {
         None => send(ex, base, 0, len).await,
         Some(Wanted::Nothing) => {
-            ex.reply(
-                base.status(416)
-                    .header("content-range", format!("bytes */{len}")),
-            )
-            .await
+            ex.reply(base.status(416).header("content-range", format!("bytes */{len}"))).await
         }
         Some(Wanted::Bytes(from, to)) => {
             let response = base.header("content-range", format!("bytes {from}-{to}/{len}"));
@@ -190,21 +152,14 @@ fn wanted(field: &str, len: u64) -> Option<Wanted> {
         (Err(_), Ok(tail)) if first.is_empty() => (len.saturating_sub(tail), u64::MAX),
         _ => return None,
     };
-    if from >= len {
-        Some(Wanted::Nothing)
-    } else {
-        Some(Wanted::Bytes(from, to.min(len - 1)))
-    }
+    if from >= len { Some(Wanted::Nothing) } else { Some(Wanted::Bytes(from, to.min(len - 1))) }
 }
 
 async fn etag(ex: &mut Exchange) -> io::Result<After> {
     let tag = format!("\"{}\"", ex.param("e"));
     let lists = |name: &str| {
-        let listed = ex
-            .request
-            .header(name)?
-            .split(',')
-            .map(|one| one.trim().trim_start_matches("W/"));
+        let listed =
+            ex.request.header(name)?.split(',').map(|one| one.trim().trim_start_matches("W/"));
         Some(listed.into_iter().any(|one| one == "*" || one == tag))
     };
     let status = match (lists("if-match"), lists("if-none-match")) {
@@ -219,35 +174,23 @@ async fn etag(ex: &mut Exchange) -> io::Result<After> {
 async fn cache(ex: &mut Exchange) -> io::Result<After> {
     let asked = ["if-none-match", "if-modified-since"];
     let known = asked.iter().any(|name| ex.request.header(name).is_some());
-    let response = Response::text(
-        if known { 304 } else { 200 },
-        if known { "" } else { "fresh\n" },
-    );
-    let response = response
-        .header("etag", "\"cache\"")
-        .header("cache-control", "max-age=60");
-    ex.reply(response.header("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT"))
-        .await
+    let response =
+        Response::text(if known { 304 } else { 200 }, if known { "" } else { "fresh\n" });
+    let response = response.header("etag", "\"cache\"").header("cache-control", "max-age=60");
+    ex.reply(response.header("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT")).await
 }
 
 async fn response_headers(ex: &mut Exchange) -> io::Result<After> {
     // A name that is no token, or one that frames the message, would not be this route's tale.
     let allowed = |name: &str| {
         let token = !name.is_empty()
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         token
             && !["content-length", "transfer-encoding"]
                 .contains(&name.to_ascii_lowercase().as_str())
     };
-    let pairs: Vec<(String, String)> = ex
-        .request
-        .query
-        .iter()
-        .filter(|(name, _)| allowed(name))
-        .cloned()
-        .collect();
+    let pairs: Vec<(String, String)> =
+        ex.request.query.iter().filter(|(name, _)| allowed(name)).cloned().collect();
     let mut response = Response::json(&json!(pairs));
     for (name, value) in pairs {
         response = response.header(&name, value);

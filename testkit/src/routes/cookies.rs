@@ -10,35 +10,25 @@ use crate::exchange::Exchange;
 use crate::response::Response;
 
 pub(super) const ROUTES: &[Route] = &[
-    route("/cookies", GET, "says back the cookies", |ex| {
-        Box::pin(show(ex))
-    }),
+    route("/cookies", GET, "says back the cookies", |ex| Box::pin(show(ex))),
     route(
         "/cookies/set",
         GET,
         "sets ?k=v…, then redirects to /cookies; ?_attrs= is appended",
         |ex| Box::pin(set(ex)),
     ),
-    route(
-        "/cookies/delete",
-        GET,
-        "expires ?k…, then redirects to /cookies",
-        |ex| Box::pin(delete(ex)),
-    ),
+    route("/cookies/delete", GET, "expires ?k…, then redirects to /cookies", |ex| {
+        Box::pin(delete(ex))
+    }),
 ];
 
 async fn show(ex: &mut Exchange) -> io::Result<After> {
     let mut cookies = Map::new();
-    for pair in ex
-        .request
-        .headers_of("cookie")
-        .flat_map(|line| line.split(';'))
-    {
+    for pair in ex.request.headers_of("cookie").flat_map(|line| line.split(';')) {
         let (name, value) = pair.trim().split_once('=').unwrap_or((pair.trim(), ""));
         cookies.insert(name.to_owned(), Value::String(value.to_owned()));
     }
-    ex.reply(Response::json(&json!({ "cookies": cookies })))
-        .await
+    ex.reply(Response::json(&json!({ "cookies": cookies }))).await
 }
 
 async fn set(ex: &mut Exchange) -> io::Result<After> {

@@ -12,69 +12,23 @@ use crate::exchange::Exchange;
 use crate::response::Response;
 
 pub(super) const ROUTES: &[Route] = &[
-    route("/get", GET, "says back the request", |ex| {
-        Box::pin(echo(ex))
-    }),
-    route(
-        "/post",
-        &["POST"],
-        "says back the request and its body",
-        |ex| Box::pin(echo(ex)),
-    ),
-    route(
-        "/put",
-        &["PUT"],
-        "says back the request and its body",
-        |ex| Box::pin(echo(ex)),
-    ),
-    route(
-        "/patch",
-        &["PATCH"],
-        "says back the request and its body",
-        |ex| Box::pin(echo(ex)),
-    ),
-    route(
-        "/delete",
-        &["DELETE"],
-        "says back the request and its body",
-        |ex| Box::pin(echo(ex)),
-    ),
-    route(
-        "/head",
-        GET,
-        "GET's head without a body, when asked with HEAD",
-        |ex| Box::pin(echo(ex)),
-    ),
-    route(
-        "/anything",
-        ANY,
-        "says back the request, whatever its method",
-        |ex| Box::pin(echo(ex)),
-    ),
-    route("/anything/*", ANY, "the same, on any path", |ex| {
-        Box::pin(echo(ex))
-    }),
-    route("/headers", GET, "says back the field lines", |ex| {
-        Box::pin(headers(ex))
-    }),
-    route("/ip", GET, "says back the client's address", |ex| {
-        Box::pin(ip(ex))
-    }),
-    route("/user-agent", GET, "says back User-Agent", |ex| {
-        Box::pin(user_agent(ex))
-    }),
+    route("/get", GET, "says back the request", |ex| Box::pin(echo(ex))),
+    route("/post", &["POST"], "says back the request and its body", |ex| Box::pin(echo(ex))),
+    route("/put", &["PUT"], "says back the request and its body", |ex| Box::pin(echo(ex))),
+    route("/patch", &["PATCH"], "says back the request and its body", |ex| Box::pin(echo(ex))),
+    route("/delete", &["DELETE"], "says back the request and its body", |ex| Box::pin(echo(ex))),
+    route("/head", GET, "GET's head without a body, when asked with HEAD", |ex| Box::pin(echo(ex))),
+    route("/anything", ANY, "says back the request, whatever its method", |ex| Box::pin(echo(ex))),
+    route("/anything/*", ANY, "the same, on any path", |ex| Box::pin(echo(ex))),
+    route("/headers", GET, "says back the field lines", |ex| Box::pin(headers(ex))),
+    route("/ip", GET, "says back the client's address", |ex| Box::pin(ip(ex))),
+    route("/user-agent", GET, "says back User-Agent", |ex| Box::pin(user_agent(ex))),
     route("/forms", GET, "an HTML form", |ex| Box::pin(form(ex))),
-    route("/forms", &["POST"], "says back what the form sent", |ex| {
-        Box::pin(echo(ex))
-    }),
+    route("/forms", &["POST"], "says back what the form sent", |ex| Box::pin(echo(ex))),
 ];
 
 fn header_pairs(ex: &Exchange) -> Value {
-    ex.request
-        .headers
-        .iter()
-        .map(|(name, value)| json!([name, value]))
-        .collect()
+    ex.request.headers.iter().map(|(name, value)| json!([name, value])).collect()
 }
 
 /// Pairs as an object; a name that comes again makes its value a list.
@@ -95,17 +49,9 @@ fn object(pairs: impl Iterator<Item = (String, String)>) -> Value {
 /// The whole request as JSON.
 async fn echo(ex: &mut Exchange) -> io::Result<After> {
     let body = ex.body_bytes().await?;
-    let kind = ex
-        .request
-        .header("content-type")
-        .unwrap_or_default()
-        .to_owned();
+    let kind = ex.request.header("content-type").unwrap_or_default().to_owned();
     let (form, files) = forms(&kind, &body).await?;
-    let scheme = if ex.conn.tls.is_some() {
-        "https"
-    } else {
-        "http"
-    };
+    let scheme = if ex.conn.tls.is_some() { "https" } else { "http" };
     let host = ex.request.header("host").unwrap_or_default();
     let url = match ex.request.target.contains("://") {
         true => ex.request.target.clone(),
@@ -136,10 +82,7 @@ async fn echo(ex: &mut Exchange) -> io::Result<After> {
 fn text_or_data_url(body: &[u8]) -> String {
     match std::str::from_utf8(body) {
         Ok(text) => text.to_owned(),
-        Err(_) => format!(
-            "data:application/octet-stream;base64,{}",
-            STANDARD.encode(body)
-        ),
+        Err(_) => format!("data:application/octet-stream;base64,{}", STANDARD.encode(body)),
     }
 }
 
@@ -195,6 +138,5 @@ async fn form(ex: &mut Exchange) -> io::Result<After> {
     const PAGE: &str = "<!doctype html><title>A form</title>\
         <form method=post action=/forms enctype=multipart/form-data>\
         <input name=name><input name=file type=file><button>Send</button></form>\n";
-    ex.reply(Response::of("text/html; charset=utf-8", PAGE))
-        .await
+    ex.reply(Response::of("text/html; charset=utf-8", PAGE)).await
 }

@@ -12,45 +12,27 @@ use crate::exchange::Exchange;
 use crate::response::Response;
 
 pub(super) const ROUTES: &[Route] = &[
-    route(
-        "/gzip",
-        GET,
-        "JSON as gzip; ?stacked=1 as gzip, then br",
-        |ex| Box::pin(coded(ex, &[Coding::Gzip])),
-    ),
-    route(
-        "/deflate",
-        GET,
-        "JSON as deflate: zlib, as RFC 9110 has it; ?stacked=1 then br",
-        |ex| Box::pin(coded(ex, &[Coding::Zlib])),
-    ),
-    route(
-        "/deflate-raw",
-        GET,
-        "JSON as deflate without zlib's frame, as some servers do",
-        |ex| Box::pin(coded(ex, &[Coding::RawDeflate])),
-    ),
-    route(
-        "/brotli",
-        GET,
-        "JSON as br; ?stacked=1 then br again",
-        |ex| Box::pin(coded(ex, &[Coding::Brotli])),
-    ),
+    route("/gzip", GET, "JSON as gzip; ?stacked=1 as gzip, then br", |ex| {
+        Box::pin(coded(ex, &[Coding::Gzip]))
+    }),
+    route("/deflate", GET, "JSON as deflate: zlib, as RFC 9110 has it; ?stacked=1 then br", |ex| {
+        Box::pin(coded(ex, &[Coding::Zlib]))
+    }),
+    route("/deflate-raw", GET, "JSON as deflate without zlib's frame, as some servers do", |ex| {
+        Box::pin(coded(ex, &[Coding::RawDeflate]))
+    }),
+    route("/brotli", GET, "JSON as br; ?stacked=1 then br again", |ex| {
+        Box::pin(coded(ex, &[Coding::Brotli]))
+    }),
     route("/zstd", GET, "JSON as zstd; ?stacked=1 then br", |ex| {
         Box::pin(coded(ex, &[Coding::Zstd]))
     }),
-    route(
-        "/stacked",
-        GET,
-        "JSON as gzip, then br: Content-Encoding: gzip, br",
-        |ex| Box::pin(coded(ex, &[Coding::Gzip, Coding::Brotli])),
-    ),
-    route(
-        "/encoding/{charset}",
-        GET,
-        "text in utf8, utf16, latin1 or shift_jis",
-        |ex| Box::pin(charset(ex)),
-    ),
+    route("/stacked", GET, "JSON as gzip, then br: Content-Encoding: gzip, br", |ex| {
+        Box::pin(coded(ex, &[Coding::Gzip, Coding::Brotli]))
+    }),
+    route("/encoding/{charset}", GET, "text in utf8, utf16, latin1 or shift_jis", |ex| {
+        Box::pin(charset(ex))
+    }),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,16 +58,10 @@ impl Coding {
         let level = Compression::default();
         match self {
             Coding::Gzip => finish(GzEncoder::new(Vec::new(), level), data, GzEncoder::finish),
-            Coding::Zlib => finish(
-                ZlibEncoder::new(Vec::new(), level),
-                data,
-                ZlibEncoder::finish,
-            ),
-            Coding::RawDeflate => finish(
-                DeflateEncoder::new(Vec::new(), level),
-                data,
-                DeflateEncoder::finish,
-            ),
+            Coding::Zlib => finish(ZlibEncoder::new(Vec::new(), level), data, ZlibEncoder::finish),
+            Coding::RawDeflate => {
+                finish(DeflateEncoder::new(Vec::new(), level), data, DeflateEncoder::finish)
+            }
             Coding::Brotli => {
                 let encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 20);
                 finish(encoder, data, |encoder| Ok(encoder.into_inner()))
@@ -137,11 +113,8 @@ async fn charset(ex: &mut Exchange) -> io::Result<After> {
         // 日本語 in Shift_JIS.
         "shift_jis" => ("shift_jis", b"\x93\xfa\x96\x7b\x8c\xea\n".to_vec()),
         _ => {
-            return ex
-                .reply(Response::text(404, "no such character encoding\n"))
-                .await;
+            return ex.reply(Response::text(404, "no such character encoding\n")).await;
         }
     };
-    ex.reply(Response::of(&format!("text/plain; charset={label}"), body))
-        .await
+    ex.reply(Response::of(&format!("text/plain; charset={label}"), body)).await
 }

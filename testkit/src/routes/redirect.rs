@@ -8,30 +8,16 @@ use crate::exchange::Exchange;
 use crate::response::{Response, reason};
 
 pub(super) const ROUTES: &[Route] = &[
-    route(
-        "/status/{code}",
-        ANY,
-        "answers with that status, 200 to 599",
-        |ex| Box::pin(status(ex)),
-    ),
-    route(
-        "/redirect/{n}",
-        ANY,
-        "n relative redirects, then /get; ?status_code=",
-        |ex| Box::pin(countdown(ex, Form::Relative)),
-    ),
-    route(
-        "/absolute-redirect/{n}",
-        ANY,
-        "n absolute redirects, then /get; ?status_code=",
-        |ex| Box::pin(countdown(ex, Form::Absolute)),
-    ),
-    route(
-        "/redirect-to",
-        ANY,
-        "redirects to ?url=, with ?status_code= (302)",
-        |ex| Box::pin(redirect_to(ex)),
-    ),
+    route("/status/{code}", ANY, "answers with that status, 200 to 599", |ex| Box::pin(status(ex))),
+    route("/redirect/{n}", ANY, "n relative redirects, then /get; ?status_code=", |ex| {
+        Box::pin(countdown(ex, Form::Relative))
+    }),
+    route("/absolute-redirect/{n}", ANY, "n absolute redirects, then /get; ?status_code=", |ex| {
+        Box::pin(countdown(ex, Form::Absolute))
+    }),
+    route("/redirect-to", ANY, "redirects to ?url=, with ?status_code= (302)", |ex| {
+        Box::pin(redirect_to(ex))
+    }),
     route("/redirect-loop", ANY, "redirects to itself", |ex| {
         Box::pin(redirect(ex, "/redirect-loop".to_owned()))
     }),
@@ -45,9 +31,7 @@ enum Form {
 
 async fn status(ex: &mut Exchange) -> io::Result<After> {
     let Some(code @ 200..=599) = ex.param_as::<u16>("code") else {
-        return ex
-            .reply(Response::text(400, "a status from 200 to 599\n"))
-            .await;
+        return ex.reply(Response::text(400, "a status from 200 to 599\n")).await;
     };
     let location = matches!(code, 301..=303 | 307 | 308).then_some("/get");
     let mut response = Response::text(code, format!("{code} {}\n", reason(code)));
@@ -64,18 +48,12 @@ async fn countdown(ex: &mut Exchange, form: Form) -> io::Result<After> {
     let Some(n) = ex.param_as::<u32>("n") else {
         return ex.reply(Response::text(400, "not a number\n")).await;
     };
-    let code = ex
-        .query("status_code")
-        .map(|code| format!("?status_code={code}"));
+    let code = ex.query("status_code").map(|code| format!("?status_code={code}"));
     let code = code.unwrap_or_default();
     let (step, host) = match form {
         Form::Relative => ("redirect", String::new()),
         Form::Absolute => {
-            let scheme = if ex.conn.tls.is_some() {
-                "https"
-            } else {
-                "http"
-            };
+            let scheme = if ex.conn.tls.is_some() { "https" } else { "http" };
             let host = ex.request.header("host").unwrap_or_default();
             ("absolute-redirect", format!("{scheme}://{host}"))
         }

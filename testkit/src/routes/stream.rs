@@ -20,30 +20,18 @@ pub(super) const ROUTES: &[Route] = &[
         "n bytes, chunked by ?chunk_size= (10240), by ?seed= (0)",
         |ex| Box::pin(stream_bytes(ex)),
     ),
-    route(
-        "/stream/{n}",
-        GET,
-        "n lines of JSON, one a chunk; ?ms= between them (0)",
-        |ex| Box::pin(lines(ex)),
-    ),
-    route(
-        "/drip",
-        GET,
-        "?numbytes= (10) over ?duration= s (2) after ?delay= s (0)",
-        |ex| Box::pin(drip(ex)),
-    ),
-    route(
-        "/delay/{s}",
-        ANY,
-        "answers after that many seconds; fractions are fine",
-        |ex| Box::pin(delay(ex)),
-    ),
-    route(
-        "/sse",
-        GET,
-        "?count= events (5), ?ms= apart (10), from Last-Event-ID on",
-        |ex| Box::pin(events(ex)),
-    ),
+    route("/stream/{n}", GET, "n lines of JSON, one a chunk; ?ms= between them (0)", |ex| {
+        Box::pin(lines(ex))
+    }),
+    route("/drip", GET, "?numbytes= (10) over ?duration= s (2) after ?delay= s (0)", |ex| {
+        Box::pin(drip(ex))
+    }),
+    route("/delay/{s}", ANY, "answers after that many seconds; fractions are fine", |ex| {
+        Box::pin(delay(ex))
+    }),
+    route("/sse", GET, "?count= events (5), ?ms= apart (10), from Last-Event-ID on", |ex| {
+        Box::pin(events(ex))
+    }),
     route(
         "/upload",
         &["POST", "PUT", "PATCH"],
@@ -58,9 +46,7 @@ const MAX_WAIT: f64 = 600.0;
 const MAX_CHUNK: usize = 16 << 20;
 
 fn seconds(text: Option<&str>, default: f64) -> Duration {
-    let number = text
-        .and_then(|text| text.parse::<f64>().ok())
-        .filter(|number| number.is_finite());
+    let number = text.and_then(|text| text.parse::<f64>().ok()).filter(|number| number.is_finite());
     Duration::from_secs_f64(number.unwrap_or(default).clamp(0.0, MAX_WAIT))
 }
 
@@ -71,14 +57,11 @@ async fn stream_bytes(ex: &mut Exchange) -> io::Result<After> {
     };
     let size = ex.query_or("chunk_size", 10_240usize).clamp(1, MAX_CHUNK);
     let seed = ex.query_or("seed", 0);
-    let out = ex
-        .begin(Response::of("application/octet-stream", ""))
-        .await?;
+    let out = ex.begin(Response::of("application/octet-stream", "")).await?;
     let mut sent = 0;
     while sent < len {
         let piece = (size as u64).min(len - sent);
-        out.chunk(ex, &generated(seed, sent, piece as usize))
-            .await?;
+        out.chunk(ex, &generated(seed, sent, piece as usize)).await?;
         sent += piece;
     }
     out.finish(ex, "").await
@@ -100,18 +83,12 @@ async fn lines(ex: &mut Exchange) -> io::Result<After> {
 
 async fn drip(ex: &mut Exchange) -> io::Result<After> {
     let count = ex.query_or("numbytes", 10u32).min(10 << 20);
-    let gap = seconds(ex.query("duration"), 2.0)
-        .checked_div(count)
-        .unwrap_or_default();
+    let gap = seconds(ex.query("duration"), 2.0).checked_div(count).unwrap_or_default();
     let wait = seconds(ex.query("delay"), 0.0);
     ex.pause(wait).await?;
-    let fields = [(
-        "content-type".to_owned(),
-        "application/octet-stream".to_owned(),
-    )];
+    let fields = [("content-type".to_owned(), "application/octet-stream".to_owned())];
     let head = ex.head(ex.query_or("code", 200u16).clamp(200, 599), &fields);
-    ex.write(format!("{head}content-length: {count}\r\n\r\n"))
-        .await?;
+    ex.write(format!("{head}content-length: {count}\r\n\r\n")).await?;
     if !ex.is_head() {
         for _ in 0..count {
             ex.pause(gap).await?;
@@ -132,10 +109,7 @@ async fn delay(ex: &mut Exchange) -> io::Result<After> {
 async fn events(ex: &mut Exchange) -> io::Result<After> {
     let count = ex.query_or("count", 5u64);
     let gap = ex.query_ms("ms", 10);
-    let last = ex
-        .request
-        .header("last-event-id")
-        .and_then(|id| id.parse::<u64>().ok());
+    let last = ex.request.header("last-event-id").and_then(|id| id.parse::<u64>().ok());
     let first = last.map_or(0, |id| id.saturating_add(1));
     let response = Response::of("text/event-stream", "").header("cache-control", "no-store");
     let out = ex.begin(response).await?;

@@ -8,39 +8,19 @@ use crate::exchange::Exchange;
 use crate::response::Response;
 
 pub(super) const ROUTES: &[Route] = &[
-    route("/trailers", GET, "chunked, with two trailer lines", |ex| {
-        Box::pin(trailers(ex))
+    route("/trailers", GET, "chunked, with two trailer lines", |ex| Box::pin(trailers(ex))),
+    route("/early-hints", GET, "103 with Link, then 200", |ex| Box::pin(early_hints(ex))),
+    route("/continue", ANY, "100, then 200 once the body is read", |ex| Box::pin(go_on(ex))),
+    route("/expect-refused", ANY, "417 to Expect: 100-continue, else 200", |ex| {
+        Box::pin(expect_refused(ex))
     }),
-    route("/early-hints", GET, "103 with Link, then 200", |ex| {
-        Box::pin(early_hints(ex))
+    route("/close", ANY, "Connection: close, and it does", |ex| Box::pin(close(ex))),
+    route("/http10", ANY, "an HTTP/1.0 answer that ends with the connection", |ex| {
+        Box::pin(http10(ex))
     }),
-    route(
-        "/continue",
-        ANY,
-        "100, then 200 once the body is read",
-        |ex| Box::pin(go_on(ex)),
-    ),
-    route(
-        "/expect-refused",
-        ANY,
-        "417 to Expect: 100-continue, else 200",
-        |ex| Box::pin(expect_refused(ex)),
-    ),
-    route("/close", ANY, "Connection: close, and it does", |ex| {
-        Box::pin(close(ex))
+    route("/until-close", ANY, "an HTTP/1.1 answer that ends with the connection", |ex| {
+        Box::pin(until_close(ex))
     }),
-    route(
-        "/http10",
-        ANY,
-        "an HTTP/1.0 answer that ends with the connection",
-        |ex| Box::pin(http10(ex)),
-    ),
-    route(
-        "/until-close",
-        ANY,
-        "an HTTP/1.1 answer that ends with the connection",
-        |ex| Box::pin(until_close(ex)),
-    ),
 ];
 
 async fn trailers(ex: &mut Exchange) -> io::Result<After> {
@@ -65,8 +45,7 @@ async fn go_on(ex: &mut Exchange) -> io::Result<After> {
         ex.write(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
     }
     let body = ex.body_bytes().await?;
-    ex.reply(Response::text(200, format!("{} bytes\n", body.len())))
-        .await
+    ex.reply(Response::text(200, format!("{} bytes\n", body.len()))).await
 }
 
 async fn expect_refused(ex: &mut Exchange) -> io::Result<After> {
@@ -74,24 +53,20 @@ async fn expect_refused(ex: &mut Exchange) -> io::Result<After> {
         return ex.reply(Response::text(417, "no\n")).await;
     }
     let body = ex.body_bytes().await?;
-    ex.reply(Response::text(200, format!("{} bytes\n", body.len())))
-        .await
+    ex.reply(Response::text(200, format!("{} bytes\n", body.len()))).await
 }
 
 async fn close(ex: &mut Exchange) -> io::Result<After> {
-    ex.reply(Response::text(200, "bye\n").header("connection", "close"))
-        .await?;
+    ex.reply(Response::text(200, "bye\n").header("connection", "close")).await?;
     Ok(After::Close)
 }
 
 async fn http10(ex: &mut Exchange) -> io::Result<After> {
-    ex.write(b"HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\nas it was in 1996\n")
-        .await?;
+    ex.write(b"HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\nas it was in 1996\n").await?;
     Ok(After::Close)
 }
 
 async fn until_close(ex: &mut Exchange) -> io::Result<After> {
-    ex.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nto the end\n")
-        .await?;
+    ex.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nto the end\n").await?;
     Ok(After::Close)
 }

@@ -25,9 +25,7 @@ pub(crate) fn connect(origin: &Origin, port: Port) -> TcpStream {
 /// Sends `bytes` on a new connection, reads to the end.
 pub(crate) fn talk(origin: &Origin, bytes: impl AsRef<[u8]>) -> (Vec<u8>, io::Result<()>) {
     let mut stream = connect(origin, Port::Http);
-    stream
-        .write_all(bytes.as_ref())
-        .expect("the request goes out");
+    stream.write_all(bytes.as_ref()).expect("the request goes out");
     read_all(&mut stream)
 }
 
@@ -60,15 +58,8 @@ impl Answer {
     }
 
     pub(crate) fn headers(&self, name: &str) -> Vec<&str> {
-        let lines = self
-            .head
-            .split("\r\n")
-            .skip(1)
-            .filter_map(|line| line.split_once(':'));
-        lines
-            .filter(|(have, _)| have.eq_ignore_ascii_case(name))
-            .map(|(_, v)| v.trim())
-            .collect()
+        let lines = self.head.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
+        lines.filter(|(have, _)| have.eq_ignore_ascii_case(name)).map(|(_, v)| v.trim()).collect()
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -86,10 +77,7 @@ pub(crate) fn read_head(stream: &mut impl Read) -> String {
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
         stream.read_exact(&mut byte).unwrap_or_else(|error| {
-            panic!(
-                "a whole head: {error} after {:?}",
-                String::from_utf8_lossy(&head)
-            )
+            panic!("a whole head: {error} after {:?}", String::from_utf8_lossy(&head))
         });
         head.push(byte[0]);
     }
@@ -103,26 +91,14 @@ fn line(stream: &mut impl Read) -> String {
         stream.read_exact(&mut byte).expect("a whole line");
         line.push(byte[0]);
     }
-    String::from_utf8(line)
-        .expect("UTF-8")
-        .trim_end()
-        .to_owned()
+    String::from_utf8(line).expect("UTF-8").trim_end().to_owned()
 }
 
 /// Reads one well-behaved answer to a GET by its framing, so that the next can follow.
 pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {
     let head = read_head(stream);
-    let status = head
-        .split(' ')
-        .nth(1)
-        .expect("a status")
-        .parse()
-        .expect("a number");
-    let mut answer = Answer {
-        status,
-        head,
-        body: Vec::new(),
-    };
+    let status = head.split(' ').nth(1).expect("a status").parse().expect("a number");
+    let mut answer = Answer { status, head, body: Vec::new() };
     if status < 200 || status == 204 || status == 304 {
         return answer;
     }
@@ -145,9 +121,7 @@ pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {
             assert_eq!(line(stream), "");
         }
     } else {
-        stream
-            .read_to_end(&mut answer.body)
-            .expect("a body to the end");
+        stream.read_to_end(&mut answer.body).expect("a body to the end");
     }
     answer
 }
@@ -160,9 +134,7 @@ pub(crate) fn fetch(origin: &Origin, path: &str) -> Answer {
 /// One request on a connection of its own.
 pub(crate) fn send(origin: &Origin, bytes: impl AsRef<[u8]>) -> Answer {
     let mut stream = connect(origin, Port::Http);
-    stream
-        .write_all(bytes.as_ref())
-        .expect("the request goes out");
+    stream.write_all(bytes.as_ref()).expect("the request goes out");
     read_answer(&mut stream)
 }
 

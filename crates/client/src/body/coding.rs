@@ -28,9 +28,7 @@ impl Coding {
         if token.eq_ignore_ascii_case("x-gzip") {
             return Some(Self::Gzip);
         }
-        Self::ALL
-            .into_iter()
-            .find(|coding| token.eq_ignore_ascii_case(coding.token()))
+        Self::ALL.into_iter().find(|coding| token.eq_ignore_ascii_case(coding.token()))
     }
 
     /// The registered token.
@@ -67,11 +65,8 @@ impl fmt::Display for Coding {
 /// such header then.
 #[must_use]
 pub fn accept_encoding() -> String {
-    let tokens: Vec<_> = Coding::ALL
-        .into_iter()
-        .filter(|coding| coding.is_supported())
-        .map(Coding::token)
-        .collect();
+    let tokens: Vec<_> =
+        Coding::ALL.into_iter().filter(|coding| coding.is_supported()).map(Coding::token).collect();
     tokens.join(", ")
 }
 
@@ -90,12 +85,7 @@ mod tests {
         assert_eq!(Coding::from_token(""), None);
     }
 
-    #[cfg(all(
-        feature = "gzip",
-        feature = "deflate",
-        feature = "brotli",
-        feature = "zstd"
-    ))]
+    #[cfg(all(feature = "gzip", feature = "deflate", feature = "brotli", feature = "zstd"))]
     #[test]
     fn accept_encoding_is_in_browser_order() {
         assert_eq!(accept_encoding(), "gzip, deflate, br, zstd");

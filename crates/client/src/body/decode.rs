@@ -47,12 +47,7 @@ pub struct DecodeLimits {
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        Self {
-            max_size: None,
-            max_ratio: Some(200),
-            ratio_floor: 16 * 1024 * 1024,
-            max_codings: 3,
-        }
+        Self { max_size: None, max_ratio: Some(200), ratio_floor: 16 * 1024 * 1024, max_codings: 3 }
     }
 }
 
@@ -151,10 +146,7 @@ impl Decoder {
         // RFC 9110 section 8.4: codings are listed in the order in which they were applied.
         for token in tokens.into_iter().rev() {
             let Some(coding) = Coding::from_token(token).filter(|c| c.is_supported()) else {
-                tracing::debug!(
-                    coding = token,
-                    "unknown content coding: body is left encoded"
-                );
+                tracing::debug!(coding = token, "unknown content coding: body is left encoded");
                 return Ok(None);
             };
             stages.push(Stage::new(coding)?);
@@ -170,9 +162,7 @@ impl Decoder {
     /// Whether the last pushed piece is used up.
     #[must_use]
     pub fn wants_input(&self) -> bool {
-        self.stages
-            .first()
-            .is_none_or(|stage| stage.input.is_empty())
+        self.stages.first().is_none_or(|stage| stage.input.is_empty())
     }
 
     /// Gives the decoder its next piece of the encoded body.

@@ -71,22 +71,11 @@ mod tests {
     #[test]
     fn what_is_encoded_decodes() {
         for body in [&b""[..], b"x", &b"a line of some text\n".repeat(20_000)] {
-            for coding in Coding::ALL
-                .into_iter()
-                .filter(|coding| coding.is_supported())
-            {
+            for coding in Coding::ALL.into_iter().filter(|coding| coding.is_supported()) {
                 let encoded = encode(coding, body).unwrap();
-                assert!(
-                    body.len() < 100 || encoded.len() * 20 < body.len(),
-                    "{coding}"
-                );
-                let limits = DecodeLimits {
-                    max_ratio: None,
-                    ..DecodeLimits::default()
-                };
-                let mut decoder = Decoder::for_codings([coding.token()], &limits)
-                    .unwrap()
-                    .unwrap();
+                assert!(body.len() < 100 || encoded.len() * 20 < body.len(), "{coding}");
+                let limits = DecodeLimits { max_ratio: None, ..DecodeLimits::default() };
+                let mut decoder = Decoder::for_codings([coding.token()], &limits).unwrap().unwrap();
                 decoder.push(encoded).unwrap();
                 let mut decoded = Vec::new();
                 while let Some(piece) = decoder.poll().unwrap() {
@@ -100,10 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_not_compiled_in_is_unsupported() {
-        for coding in Coding::ALL
-            .into_iter()
-            .filter(|coding| !coding.is_supported())
-        {
+        for coding in Coding::ALL.into_iter().filter(|coding| !coding.is_supported()) {
             let error = encode(coding, b"x").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::Unsupported);
         }

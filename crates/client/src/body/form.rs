@@ -79,19 +79,11 @@ mod tests {
 
     #[test]
     fn pairs_repeat_skip_and_escape() {
-        let search = Search {
-            q: "a b&c=ü",
-            tag: vec![1, 2],
-            page: None,
-        };
+        let search = Search { q: "a b&c=ü", tag: vec![1, 2], page: None };
         assert_eq!(to_form(&search).unwrap(), "q=a+b%26c%3D%C3%BC&tag=1&tag=2");
         assert_eq!(to_form(&[("k", "v"), ("k", "w")]).unwrap(), "k=v&k=w");
         let error = to_form("alone").unwrap_err();
-        assert!(
-            !error
-                .to_string()
-                .contains(&error.source().unwrap().to_string())
-        );
+        assert!(!error.to_string().contains(&error.source().unwrap().to_string()));
     }
 
     #[test]
@@ -103,10 +95,7 @@ mod tests {
         };
         assert_eq!(query("http://h/p#f", &[("a", "1 2")]), "http://h/p?a=1+2#f");
         assert_eq!(query("http://h/p?", &[("a", "1")]), "http://h/p?a=1");
-        assert_eq!(
-            query("http://h/?x=%2B+", &[("a", "%")]),
-            "http://h/?x=%2B+&a=%25"
-        );
+        assert_eq!(query("http://h/?x=%2B+", &[("a", "%")]), "http://h/?x=%2B+&a=%25");
         assert_eq!(query("http://h/?x", &[]), "http://h/?x");
     }
 
@@ -116,10 +105,7 @@ mod tests {
         let bytes = to_json(&[("k", 1)]).unwrap();
         assert_eq!(&bytes[..], br#"[["k",1]]"#);
         let marked = [b"\xef\xbb\xbf", &bytes[..]].concat();
-        assert_eq!(
-            from_json::<Vec<(String, u8)>>(&marked).unwrap(),
-            [("k".to_owned(), 1)]
-        );
+        assert_eq!(from_json::<Vec<(String, u8)>>(&marked).unwrap(), [("k".to_owned(), 1)]);
         assert!(from_json::<u8>(b"{").is_err());
     }
 }

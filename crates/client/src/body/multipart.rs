@@ -50,10 +50,7 @@ impl Form {
     /// An empty form with a boundary of 128 random bits.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            boundary: random_boundary(),
-            parts: Vec::new(),
-        }
+        Self { boundary: random_boundary(), parts: Vec::new() }
     }
 
     /// Replaces the boundary, to look like a certain browser. It must not be guessable by whoever
@@ -114,8 +111,7 @@ impl Form {
         let closing = self.closing().len() as u64;
         self.parts.iter().try_fold(closing, |sum, (name, part)| {
             let head = part.head(&self.boundary, name).len() as u64;
-            sum.checked_add(head + CRLF.len() as u64)?
-                .checked_add(part.body.length()?)
+            sum.checked_add(head + CRLF.len() as u64)?.checked_add(part.body.length()?)
         })
     }
 
@@ -146,12 +142,7 @@ const CRLF: &[u8] = b"\r\n";
 impl Part {
     /// A part of any body; for a stream, see [`Body::stream`] and [`Body::sized_stream`].
     pub fn new(body: impl Into<Body>) -> Self {
-        Self {
-            body: body.into(),
-            file_name: None,
-            content_type: None,
-            fields: Vec::new(),
-        }
+        Self { body: body.into(), file_name: None, content_type: None, fields: Vec::new() }
     }
 
     /// A text field. Like a browser's, it has no media type: UTF-8 is understood.
@@ -204,11 +195,9 @@ impl Part {
 
     /// Delimiter, head and empty line.
     fn head(&self, boundary: &str, name: &str) -> Vec<u8> {
-        let mut head = format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"",
-            escaped(name)
-        )
-        .into_bytes();
+        let mut head =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", escaped(name))
+                .into_bytes();
         let mut put = |pieces: &[&[u8]]| head.extend_from_slice(&pieces.concat());
         if let Some(file_name) = &self.file_name {
             put(&[b"; filename=\"", escaped(file_name).as_bytes(), b"\""]);
@@ -272,9 +261,7 @@ impl From<Form> for Body {
 
 impl fmt::Debug for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map()
-            .entries(self.parts.iter().map(|(name, part)| (name, part)))
-            .finish()
+        f.debug_map().entries(self.parts.iter().map(|(name, part)| (name, part))).finish()
     }
 }
 

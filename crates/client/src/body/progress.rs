@@ -34,10 +34,7 @@ impl Meter {
     /// A meter at zero of `total` bytes.
     #[must_use]
     pub fn new(observer: Observer, total: Option<u64>) -> Self {
-        let progress = Progress {
-            transferred: 0,
-            total,
-        };
+        let progress = Progress { transferred: 0, total };
         Self { observer, progress }
     }
 
@@ -75,10 +72,7 @@ pub struct Observed<S> {
 impl<S> Observed<S> {
     /// Observes `stream`, of `total` bytes where that is known.
     pub fn new(stream: S, observer: Observer, total: Option<u64>) -> Self {
-        Self {
-            stream,
-            meter: Meter::new(observer, total),
-        }
+        Self { stream, meter: Meter::new(observer, total) }
     }
 }
 

@@ -86,10 +86,7 @@ pub struct LengthMismatch {
 impl fmt::Display for LengthMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { declared, actual } = self;
-        write!(
-            f,
-            "the request body was declared as {declared} bytes but has "
-        )?;
+        write!(f, "the request body was declared as {declared} bytes but has ")?;
         match actual > declared {
             true => write!(f, "at least {actual}"),
             false => write!(f, "only {actual}"),
@@ -142,10 +139,7 @@ impl Body {
 
     /// Everything `reader` gives. Its blocking reads happen on the runtime's blocking pool.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
-        Self::new(
-            Source::Reader(Reading::idle(ReaderSource::new(reader))),
-            None,
-        )
+        Self::new(Source::Reader(Reading::idle(ReaderSource::new(reader))), None)
     }
 
     /// Everything `reader` gives, which is `length` bytes; it is not read further than that.
@@ -178,18 +172,16 @@ impl Body {
         let length = regular_length(&fs::metadata(path)?)?;
         let end = length.map(|length| range.end.min(length));
         match end {
-            Some(end) if range.start <= end => Ok(Self::file_part(FileSource::path(
-                path.to_owned(),
-                range.start..end,
-            ))),
+            Some(end) if range.start <= end => {
+                Ok(Self::file_part(FileSource::path(path.to_owned(), range.start..end)))
+            }
             Some(_) => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "the range begins past the end of the file",
             )),
-            None => Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a range needs a regular file",
-            )),
+            None => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, "a range needs a regular file"))
+            }
         }
     }
 
@@ -209,9 +201,9 @@ impl Body {
     }
 
     pub(super) fn chain(parts: VecDeque<Self>) -> Self {
-        let length = parts.iter().try_fold(0_u64, |sum, part| {
-            part.length().and_then(|length| sum.checked_add(length))
-        });
+        let length = parts
+            .iter()
+            .try_fold(0_u64, |sum, part| part.length().and_then(|length| sum.checked_add(length)));
         Self::new(Source::Chain(parts), length)
     }
 
@@ -380,10 +372,9 @@ impl Body {
         }
         self.sent += piece.len() as u64;
         match self.length {
-            Some(declared) if self.sent > declared => Err(Box::new(LengthMismatch {
-                declared,
-                actual: self.sent,
-            })),
+            Some(declared) if self.sent > declared => {
+                Err(Box::new(LengthMismatch { declared, actual: self.sent }))
+            }
             _ => {
                 if let Some(meter) = &mut self.meter {
                     meter.add(piece.len());
@@ -396,10 +387,7 @@ impl Body {
     fn shortfall(&self) -> Option<LengthMismatch> {
         self.length
             .filter(|&declared| self.sent < declared)
-            .map(|declared| LengthMismatch {
-                declared,
-                actual: self.sent,
-            })
+            .map(|declared| LengthMismatch { declared, actual: self.sent })
     }
 }
 
@@ -473,9 +461,7 @@ impl From<fs::File> for Body {
     /// The file from its present position on. A regular file has a length and can be sent again, and
     /// its position is left as it is; anything else is read to its end, once.
     fn from(mut file: fs::File) -> Self {
-        let length = file
-            .metadata()
-            .and_then(|metadata| regular_length(&metadata));
+        let length = file.metadata().and_then(|metadata| regular_length(&metadata));
         match (length, io::Seek::stream_position(&mut file)) {
             (Ok(Some(length)), Ok(start)) => {
                 Self::file_part(FileSource::handle(file, start..length.max(start)))

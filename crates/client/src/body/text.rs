@@ -94,10 +94,7 @@ impl TextDecoder {
     /// The encoding is chosen as for [`decode_text`].
     #[must_use]
     pub fn new(content_type: Option<&str>, fallback: Option<&str>) -> Self {
-        Self {
-            decoder: encoding_for(content_type, fallback).new_decoder(),
-            malformed: false,
-        }
+        Self { decoder: encoding_for(content_type, fallback).new_decoder(), malformed: false }
     }
 
     /// The text of `piece`, up to its last whole character. Empty when it held none.
@@ -181,12 +178,7 @@ impl LineSplitter {
     /// A splitter for lines of at most `limit` bytes as UTF-8, their ends not counted.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self {
-            text: String::new(),
-            start: 0,
-            searched: 0,
-            limit,
-        }
+        Self { text: String::new(), start: 0, searched: 0, limit }
     }
 
     /// Adds a piece. Take all lines with [`next_line`](Self::next_line) before adding another.

@@ -15,9 +15,7 @@ use mimus_proto::{
 };
 
 use super::Conn;
-use crate::{
-    Body, BoxError, Error, Kind, policy::retry::Sent, pool::Lease, route::Route,
-};
+use crate::{Body, BoxError, Error, Kind, policy::retry::Sent, pool::Lease, route::Route};
 
 /// The least room offered to a read, and the most.
 const READ_MIN: usize = 8 * 1024;

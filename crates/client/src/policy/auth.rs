@@ -50,7 +50,7 @@ pub enum Credentials {
     },
     /// RFC 6750: sent with the first request.
     Bearer(Secret),
-    /// RFC 7616: the answer to a challenge; see [`DigestSession`](super::digest::DigestSession).
+    /// RFC 7616: the answer to a challenge; see [`DigestSession`].
     Digest {
         /// The user name.
         user: String,
@@ -62,10 +62,7 @@ pub enum Credentials {
 impl Credentials {
     /// A user-id and its password, by the Basic scheme.
     pub fn basic(user: impl Into<String>, password: impl Into<String>) -> Self {
-        Credentials::Basic {
-            user: user.into(),
-            password: Secret::from(password),
-        }
+        Credentials::Basic { user: user.into(), password: Secret::from(password) }
     }
 
     /// A bearer token.
@@ -75,10 +72,7 @@ impl Credentials {
 
     /// A user name and its password, by the Digest scheme.
     pub fn digest(user: impl Into<String>, password: impl Into<String>) -> Self {
-        Credentials::Digest {
-            user: user.into(),
-            password: Secret::from(password),
-        }
+        Credentials::Digest { user: user.into(), password: Secret::from(password) }
     }
 
     /// The value of `Authorization` or `Proxy-Authorization` that needs no challenge, marked
@@ -195,10 +189,7 @@ impl Challenge<'_> {
 }
 
 fn find_param<'p>(params: &'p [(&str, Cow<'_, [u8]>)], name: &str) -> Option<&'p [u8]> {
-    params
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(name))
-        .map(|(_, value)| &**value)
+    params.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
 }
 
 /// The challenges in the value of one field, in order (RFC 9110, section 11.6.1). What does not
@@ -222,11 +213,7 @@ pub fn challenges(value: &[u8]) -> Vec<Challenge<'_>> {
         }
         let spaced = scan.rest.len() < before.len();
         let token68 = if spaced { scan.token68() } else { None };
-        list.push(Challenge {
-            scheme: word,
-            token68,
-            params: Vec::new(),
-        });
+        list.push(Challenge { scheme: word, token68, params: Vec::new() });
     }
 }
 
@@ -255,11 +242,7 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn take(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
-        let end = self
-            .rest
-            .iter()
-            .position(|&byte| !wanted(byte))
-            .unwrap_or(self.rest.len());
+        let end = self.rest.iter().position(|&byte| !wanted(byte)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
         self.rest = rest;
         taken
@@ -280,17 +263,13 @@ impl<'a> Scan<'a> {
     }
 
     fn token(&mut self) -> Option<&'a str> {
-        Some(self.take(is_tchar))
-            .filter(|t| !t.is_empty())
-            .and_then(|t| str::from_utf8(t).ok())
+        Some(self.take(is_tchar)).filter(|t| !t.is_empty()).and_then(|t| str::from_utf8(t).ok())
     }
 
     /// A token68 that fills the rest of its list element; otherwise nothing is taken.
     fn token68(&mut self) -> Option<&'a str> {
         let start = self.rest;
-        let body = self
-            .take(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b))
-            .len();
+        let body = self.take(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b)).len();
         let padding = self.take(|byte| byte == b'=').len();
         let text = str::from_utf8(&start[..body + padding]).ok();
         self.skip(is_space);

@@ -48,12 +48,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let lifetime = Duration::from_secs(400 * 24 * 60 * 60);
-        Limits {
-            size: 4096,
-            per_site: 180,
-            total: 3000,
-            lifetime,
-        }
+        Limits { size: 4096, per_site: 180, total: 3000, lifetime }
     }
 }
 
@@ -99,10 +94,7 @@ impl Jar {
 
     /// An empty jar.
     pub fn with_limits(limits: Limits) -> Self {
-        Jar {
-            limits,
-            shelf: Mutex::default(),
-        }
+        Jar { limits, shelf: Mutex::default() }
     }
 
     /// How many cookies there are, expired ones that were not met yet included.
@@ -185,11 +177,7 @@ impl Jar {
             .unwrap_or(now);
         if let Some(age) = cookie.max_age() {
             // Zero or less has expired already.
-            let at = if age.is_positive() {
-                now.checked_add(age).unwrap_or(latest)
-            } else {
-                now
-            };
+            let at = if age.is_positive() { now.checked_add(age).unwrap_or(latest) } else { now };
             return at.min(latest).into();
         }
         match cookie.expires() {
@@ -210,10 +198,7 @@ impl Jar {
     ) -> Result<(), Rejected> {
         let (name, value) = cookie.name_value();
         // A file can hold what no field value can.
-        if [name, value]
-            .iter()
-            .any(|part| part.contains(|c: char| c.is_control() || c == ';'))
-        {
+        if [name, value].iter().any(|part| part.contains(|c: char| c.is_control() || c == ';')) {
             return Err(Rejected::Malformed);
         }
         if name.len() + value.len() > self.limits.size {
@@ -257,10 +242,7 @@ impl CookieStore for Jar {
 impl fmt::Debug for Jar {
     /// Without the cookies: they are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jar")
-            .field("limits", &self.limits)
-            .field("len", &self.len())
-            .finish()
+        f.debug_struct("Jar").field("limits", &self.limits).field("len", &self.len()).finish()
     }
 }
 
@@ -315,11 +297,7 @@ impl Shelf {
             }
             None if expired => {}
             None => {
-                entries.push(Entry {
-                    cookie,
-                    created: clock,
-                    used: clock,
-                });
+                entries.push(Entry { cookie, created: clock, used: clock });
                 self.len += 1;
             }
         }
@@ -327,11 +305,7 @@ impl Shelf {
     }
 
     fn shrink_site(&mut self, site: &str, limit: usize) {
-        while let Some(entries) = self
-            .sites
-            .get_mut(site)
-            .filter(|entries| entries.len() > limit)
-        {
+        while let Some(entries) = self.sites.get_mut(site).filter(|entries| entries.len() > limit) {
             let rank = |entry: &Entry| (entry.cookie.secure() == Some(true), entry.used);
             let least = (0..entries.len()).min_by_key(|&at| rank(&entries[at]));
             let Some(at) = least else { return };
@@ -351,9 +325,7 @@ impl Shelf {
         }
         while self.len > limit {
             let places = (self.sites.iter()).flat_map(|(site, all)| {
-                all.iter()
-                    .enumerate()
-                    .map(move |(at, e)| (e.used, site, at))
+                all.iter().enumerate().map(move |(at, e)| (e.used, site, at))
             });
             let Some((_, site, at)) = places.min() else {
                 return;

@@ -83,11 +83,7 @@ pub enum Challenged {
 impl DigestSession {
     /// A session that has met no challenge yet.
     pub fn new(user: impl Into<String>, password: impl Into<Secret>) -> Self {
-        DigestSession {
-            user: user.into(),
-            password: password.into(),
-            space: None,
-        }
+        DigestSession { user: user.into(), password: password.into(), space: None }
     }
 
     /// Whether there has been a challenge, so that requests can be authorized unasked.
@@ -99,18 +95,14 @@ impl DigestSession {
     /// `answers`: how many answers *to a challenge* the request has carried; an authorization sent
     /// unasked, under an older challenge, is none.
     pub fn challenged(&mut self, challenges: &[Challenge<'_>], answers: u32) -> Challenged {
-        let offers = challenges
-            .iter()
-            .filter_map(|offer| Some((offer, Space::read(offer)?)));
+        let offers = challenges.iter().filter_map(|offer| Some((offer, Space::read(offer)?)));
         // Of equals the server's first.
         let strongest = offers.rev().max_by_key(|(_, space)| space.algorithm.hash);
         let Some((offer, space)) = strongest else {
             return Challenged::NotOffered;
         };
         // RFC 7616, 3.3: with `stale`, only the nonce was at fault.
-        let stale = offer
-            .param("stale")
-            .is_some_and(|v| v.eq_ignore_ascii_case(b"true"));
+        let stale = offer.param("stale").is_some_and(|v| v.eq_ignore_ascii_case(b"true"));
         if answers >= MOST_ANSWERS || answers > 0 && !stale {
             return Challenged::Refused;
         }
@@ -151,18 +143,9 @@ impl DigestSession {
             Qop::AuthInt => Some(body.ok_or(AuthError::BodyNotAtHand)?),
             Qop::Absent | Qop::Auth => None,
         };
-        let cnonce = space
-            .cnonce
-            .get_or_insert_with(|| new_cnonce(random))
-            .clone();
+        let cnonce = space.cnonce.get_or_insert_with(|| new_cnonce(random)).clone();
         space.count = space.count.saturating_add(1);
-        let proof = Proof {
-            user: &self.user,
-            space,
-            cnonce: &cnonce,
-            method,
-            uri,
-        };
+        let proof = Proof { user: &self.user, space, cnonce: &cnonce, method, uri };
         let response = proof.response(self.password.expose(), body);
         sensitive(&proof.fields(&response))
     }
@@ -178,11 +161,7 @@ impl Space {
         if !challenge.is("Digest") {
             return None;
         }
-        let text = |name| {
-            challenge
-                .param(name)
-                .and_then(|value| str::from_utf8(value).ok())
-        };
+        let text = |name| challenge.param(name).and_then(|value| str::from_utf8(value).ok());
         let algorithm_name = text("algorithm");
         let is_true = |name| text(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
         Some(Space {
@@ -283,14 +262,7 @@ struct Proof<'a> {
 impl Proof<'_> {
     /// RFC 7616, section 3.4.1.
     fn response(&self, password: &str, body: Option<&[u8]>) -> Zeroizing<String> {
-        let Space {
-            algorithm,
-            realm,
-            nonce,
-            qop,
-            count,
-            ..
-        } = self.space;
+        let Space { algorithm, realm, nonce, qop, count, .. } = self.space;
         let (hash, cnonce) = (algorithm.hash, self.cnonce.as_bytes());
         // Section 3.4.2: A1.
         let mut secret = hash.of(&[self.user.as_bytes(), realm, password.as_bytes()]);
@@ -306,21 +278,8 @@ impl Proof<'_> {
         match qop.name() {
             Some(qop) => {
                 let count = format!("{count:08x}");
-                let parts = [
-                    nonce,
-                    count.as_bytes(),
-                    cnonce,
-                    qop.as_bytes(),
-                    request.as_bytes(),
-                ];
-                hash.of(&[
-                    secret.as_bytes(),
-                    parts[0],
-                    parts[1],
-                    parts[2],
-                    parts[3],
-                    parts[4],
-                ])
+                let parts = [nonce, count.as_bytes(), cnonce, qop.as_bytes(), request.as_bytes()];
+                hash.of(&[secret.as_bytes(), parts[0], parts[1], parts[2], parts[3], parts[4]])
             }
             None => hash.of(&[secret.as_bytes(), nonce, request.as_bytes()]),
         }

@@ -38,21 +38,12 @@ impl Netrc {
 
     fn find(&self, host: &str, wanted: impl Fn(&str) -> bool) -> Option<Credentials> {
         let fits = |entry: &Entry| {
-            entry
-                .host
-                .as_ref()
-                .is_none_or(|known| known.eq_ignore_ascii_case(host))
+            entry.host.as_ref().is_none_or(|known| known.eq_ignore_ascii_case(host))
         };
         // A host's own entry hides the default, even one that comes first and even if its login
         // is not the wanted one: the default was not meant for it.
-        let own = self
-            .entries
-            .iter()
-            .any(|entry| entry.host.is_some() && fits(entry));
-        let candidates = self
-            .entries
-            .iter()
-            .filter(|e| e.host.is_some() == own && fits(e));
+        let own = self.entries.iter().any(|entry| entry.host.is_some() && fits(entry));
+        let candidates = self.entries.iter().filter(|e| e.host.is_some() == own && fits(e));
         candidates.into_iter().find_map(|entry| {
             let user = entry.login.as_ref().filter(|login| wanted(login))?.clone();
             let password = entry.password.clone().unwrap_or_else(|| Secret::from(""));
@@ -72,10 +63,7 @@ impl FromStr for Netrc {
 
     /// Reads the text of a netrc file. Macros and accounts are passed over.
     fn from_str(text: &str) -> Result<Self, NetrcError> {
-        let mut words = Words {
-            rest: text,
-            line: 1,
-        };
+        let mut words = Words { rest: text, line: 1 };
         let mut entries: Vec<Entry> = Vec::new();
         while let Some(word) = words.next()? {
             match word.as_str() {
@@ -100,11 +88,7 @@ impl FromStr for Netrc {
 
 impl Entry {
     fn of(host: Option<String>) -> Self {
-        Entry {
-            host,
-            login: None,
-            password: None,
-        }
+        Entry { host, login: None, password: None }
     }
 }
 
@@ -127,10 +111,7 @@ impl Words<'_> {
         if self.rest.starts_with('"') {
             return self.quoted().map(Some);
         }
-        let end = self
-            .rest
-            .find(char::is_whitespace)
-            .unwrap_or(self.rest.len());
+        let end = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
         let word = self.rest[..end].to_owned();
         self.advance(end);
         Ok((!word.is_empty()).then_some(word))
@@ -169,17 +150,12 @@ impl Words<'_> {
         entries: &'e mut [Entry],
         word: &'static str,
     ) -> Result<&'e mut Entry, NetrcError> {
-        entries
-            .last_mut()
-            .ok_or_else(|| self.error(Problem::NoMachine(word)))
+        entries.last_mut().ok_or_else(|| self.error(Problem::NoMachine(word)))
     }
 
     /// A macro's name and lines, up to an empty one.
     fn skip_macro(&mut self) {
-        let end = ["\n\n", "\n\r\n"]
-            .iter()
-            .filter_map(|end| self.rest.find(end))
-            .min();
+        let end = ["\n\n", "\n\r\n"].iter().filter_map(|end| self.rest.find(end)).min();
         self.advance(end.unwrap_or(self.rest.len()));
     }
 
@@ -190,10 +166,7 @@ impl Words<'_> {
     }
 
     fn error(&self, problem: Problem) -> NetrcError {
-        NetrcError {
-            line: self.line,
-            problem,
-        }
+        NetrcError { line: self.line, problem }
     }
 }
 

@@ -28,53 +28,34 @@ enum Rule {
 
 impl Default for Policy {
     fn default() -> Self {
-        Policy {
-            rule: Rule::Anywhere,
-            limit: 10,
-            referer: false,
-        }
+        Policy { rule: Rule::Anywhere, limit: 10, referer: false }
     }
 }
 
 impl Policy {
     /// No redirect is followed: a 3xx is a response like any other.
     pub fn none() -> Self {
-        Policy {
-            rule: Rule::Never,
-            ..Policy::default()
-        }
+        Policy { rule: Rule::Never, ..Policy::default() }
     }
 
     /// Up to `limit` redirects a call, to anywhere; one more is an error.
     pub fn limited(limit: usize) -> Self {
-        Policy {
-            limit,
-            ..Policy::default()
-        }
+        Policy { limit, ..Policy::default() }
     }
 
     /// Only redirects to the host they came from, on any port; another is delivered unfollowed.
     pub fn same_host() -> Self {
-        Policy {
-            rule: Rule::SameHost,
-            ..Policy::default()
-        }
+        Policy { rule: Rule::SameHost, ..Policy::default() }
     }
 
     /// Only redirects to the same scheme, host and port; another is delivered unfollowed.
     pub fn same_origin() -> Self {
-        Policy {
-            rule: Rule::SameOrigin,
-            ..Policy::default()
-        }
+        Policy { rule: Rule::SameOrigin, ..Policy::default() }
     }
 
     /// `decide` is asked about each redirect that could be followed, within the limit.
     pub fn custom(decide: impl Fn(&Attempt<'_>) -> Action + Send + Sync + 'static) -> Self {
-        Policy {
-            rule: Rule::Custom(Arc::new(decide)),
-            ..Policy::default()
-        }
+        Policy { rule: Rule::Custom(Arc::new(decide)), ..Policy::default() }
     }
 
     /// Changes how many redirects a call may follow.
@@ -97,20 +78,13 @@ impl Policy {
         if matches!(self.rule, Rule::Never) || !is_redirect(response.status) {
             return Ok(Verdict::Stop);
         }
-        let Some(location) = response
-            .location
-            .map(<[u8]>::trim_ascii)
-            .filter(|l| !l.is_empty())
+        let Some(location) = response.location.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty())
         else {
             return Ok(Verdict::Stop);
         };
         let url = resolve(response.url, location)?;
         let (method, drop_body) = rewrite(response.method, response.status);
-        let attempt = Attempt {
-            response,
-            url: &url,
-            method: &method,
-        };
+        let attempt = Attempt { response, url: &url, method: &method };
         match self.action(&attempt) {
             Action::Stop => return Ok(Verdict::Stop),
             Action::Fail(cause) => return Err(RedirectError::Refused(cause)),
@@ -122,18 +96,9 @@ impl Policy {
         if !drop_body && response.body == Body::Once {
             return Err(RedirectError::BodyNotReplayable);
         }
-        let strip = Strip {
-            cross_origin: !same_origin(response.url, &url),
-            body: drop_body,
-        };
+        let strip = Strip { cross_origin: !same_origin(response.url, &url), body: drop_body };
         let referer = self.referer(response.url, &url);
-        Ok(Verdict::Follow(Box::new(Follow {
-            url,
-            method,
-            drop_body,
-            strip,
-            referer,
-        })))
+        Ok(Verdict::Follow(Box::new(Follow { url, method, drop_body, strip, referer })))
     }
 
     fn action(&self, attempt: &Attempt<'_>) -> Action {
@@ -311,28 +276,15 @@ const BOUND_TO_ORIGIN: [&str; 7] = [
 ];
 
 /// Fields about the body, besides all named `Content-*`.
-const BOUND_TO_BODY: [&str; 6] = [
-    "digest",
-    "expect",
-    "last-modified",
-    "repr-digest",
-    "trailer",
-    "transfer-encoding",
-];
+const BOUND_TO_BODY: [&str; 6] =
+    ["digest", "expect", "last-modified", "repr-digest", "trailer", "transfer-encoding"];
 
 impl Strip {
     /// Whether the field `name`, in any case, is removed. A client with secrets in fields of its
     /// own (`X-Api-Key`) has to look at [`cross_origin`](Self::cross_origin) itself.
     pub fn removes(&self, name: &[u8]) -> bool {
-        let among = |names: &[&str]| {
-            names
-                .iter()
-                .any(|n| n.as_bytes().eq_ignore_ascii_case(name))
-        };
-        let content = || {
-            name.get(..8)
-                .is_some_and(|p| p.eq_ignore_ascii_case(b"content-"))
-        };
+        let among = |names: &[&str]| names.iter().any(|n| n.as_bytes().eq_ignore_ascii_case(name));
+        let content = || name.get(..8).is_some_and(|p| p.eq_ignore_ascii_case(b"content-"));
         self.cross_origin && among(&BOUND_TO_ORIGIN)
             || self.body && (content() || among(&BOUND_TO_BODY))
     }
@@ -377,10 +329,7 @@ impl fmt::Display for RedirectError {
                 f.write_str("the redirect's Location contains control characters")
             }
             RedirectError::UnsupportedScheme(scheme) => {
-                write!(
-                    f,
-                    "the redirect leads to the scheme `{scheme}`, not http or https"
-                )
+                write!(f, "the redirect leads to the scheme `{scheme}`, not http or https")
             }
             RedirectError::BodyNotReplayable => {
                 f.write_str("the redirect wants the body again, and a stream cannot be sent twice")

@@ -145,10 +145,8 @@ fn free_of_charge(attempted: &Attempted<'_>) -> Option<History> {
     }
     // RFC 9112, 9.3.1: a reused connection that closes asynchronously, under an idempotent
     // request; once, or a server that always closes would be asked for ever.
-    (attempted.reused && attempted.method.is_idempotent() && !history.stale).then_some(History {
-        stale: true,
-        ..history
-    })
+    (attempted.reused && attempted.method.is_idempotent() && !history.stale)
+        .then_some(History { stale: true, ..history })
 }
 
 /// What a custom classifier says of an attempt.
@@ -208,27 +206,18 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// How many times a call may be attempted again, besides the retries that are always free.
     pub fn max_retries(self, max_retries: u32) -> Self {
-        RetryPolicy {
-            max_retries,
-            ..self
-        }
+        RetryPolicy { max_retries, ..self }
     }
 
     /// Which response statuses are worth another attempt.
     pub fn statuses(self, statuses: impl IntoIterator<Item = StatusCode>) -> Self {
-        RetryPolicy {
-            statuses: statuses.into_iter().collect(),
-            ..self
-        }
+        RetryPolicy { statuses: statuses.into_iter().collect(), ..self }
     }
 
     /// Which methods may be attempted again after something was sent. Default: the idempotent
     /// ones (RFC 9110, section 9.2.2).
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
-        RetryPolicy {
-            methods: Some(methods.into_iter().collect()),
-            ..self
-        }
+        RetryPolicy { methods: Some(methods.into_iter().collect()), ..self }
     }
 
     /// Whether a failure to connect is worth another attempt. Default: yes.
@@ -244,28 +233,18 @@ impl RetryPolicy {
     /// The longest first delay, and the longest of all: each retry doubles the bound until `max`,
     /// and the delay is drawn evenly from nothing to the bound ("full jitter").
     pub fn backoff(self, base: Duration, max: Duration) -> Self {
-        RetryPolicy {
-            base,
-            max_delay: max,
-            ..self
-        }
+        RetryPolicy { base, max_delay: max, ..self }
     }
 
     /// The longest `Retry-After` that is waited for; a server that asks for more gets no retry.
     pub fn max_retry_after(self, max_retry_after: Duration) -> Self {
-        RetryPolicy {
-            max_retry_after,
-            ..self
-        }
+        RetryPolicy { max_retry_after, ..self }
     }
 
     /// Lets all calls under this policy and its clones make `reserve` retries at once, refilled by
     /// `per_second`: when a server fails for everybody, retries do not multiply the load.
     pub fn budget(self, reserve: u32, per_second: f64) -> Self {
-        RetryPolicy {
-            budget: Some(Arc::new(Budget::new(reserve, per_second))),
-            ..self
-        }
+        RetryPolicy { budget: Some(Arc::new(Budget::new(reserve, per_second))), ..self }
     }
 
     /// Asks `classify` about each attempt first. It can make an attempt final or worth a retry,
@@ -274,10 +253,7 @@ impl RetryPolicy {
         self,
         classify: impl Fn(&Attempted<'_>) -> Class + Send + Sync + 'static,
     ) -> Self {
-        RetryPolicy {
-            classifier: Some(Arc::new(classify)),
-            ..self
-        }
+        RetryPolicy { classifier: Some(Arc::new(classify)), ..self }
     }
 
     fn decide(
@@ -291,10 +267,7 @@ impl RetryPolicy {
         if history.paid >= self.max_retries || !self.is_worth_it(attempted) {
             return Verdict::Done;
         }
-        let asked = match attempted
-            .retry_after
-            .map(|value| retry_after(value, now.system))
-        {
+        let asked = match attempted.retry_after.map(|value| retry_after(value, now.system)) {
             Some(Some(asked)) if asked > self.max_retry_after => return Verdict::Done,
             Some(Some(asked)) => asked,
             Some(None) | None => Duration::ZERO,
@@ -306,28 +279,14 @@ impl RetryPolicy {
         if deadline.is_some_and(|deadline| at >= deadline) {
             return Verdict::Done;
         }
-        if self
-            .budget
-            .as_ref()
-            .is_some_and(|budget| !budget.spend(now.instant))
-        {
+        if self.budget.as_ref().is_some_and(|budget| !budget.spend(now.instant)) {
             return Verdict::Done;
         }
-        Verdict::RetryAt(
-            at,
-            History {
-                paid: history.paid + 1,
-                ..history
-            },
-        )
+        Verdict::RetryAt(at, History { paid: history.paid + 1, ..history })
     }
 
     fn is_worth_it(&self, attempted: &Attempted<'_>) -> bool {
-        match self
-            .classifier
-            .as_ref()
-            .map_or(Class::Default, |classify| classify(attempted))
-        {
+        match self.classifier.as_ref().map_or(Class::Default, |classify| classify(attempted)) {
             Class::Retry => return true,
             Class::Final => return false,
             Class::Default => {}
@@ -391,11 +350,7 @@ struct Budget {
 impl Budget {
     fn new(reserve: u32, per_second: f64) -> Self {
         let (reserve, per_second) = (f64::from(reserve), per_second.max(0.0));
-        Budget {
-            reserve,
-            per_second,
-            level: Mutex::new((reserve, None)),
-        }
+        Budget { reserve, per_second, level: Mutex::new((reserve, None)) }
     }
 
     /// Takes a token, if there is one.

@@ -34,10 +34,7 @@ pub(super) struct Stack {
 
 impl Default for Stack {
     fn default() -> Self {
-        Stack {
-            top: NIL,
-            bottom: NIL,
-        }
+        Stack { top: NIL, bottom: NIL }
     }
 }
 
@@ -61,11 +58,7 @@ pub(super) struct IdleList<C> {
 
 impl<C> IdleList<C> {
     pub(super) fn new() -> Self {
-        IdleList {
-            nodes: Slab::new(),
-            oldest: NIL,
-            newest: NIL,
-        }
+        IdleList { nodes: Slab::new(), oldest: NIL, newest: NIL }
     }
 
     /// Adds `idle` on top of its key's stack. Its `since` is moved forward, if need be, to keep
@@ -75,13 +68,7 @@ impl<C> IdleList<C> {
             idle.since = idle.since.max(newest.idle.since);
         }
         let (older, below) = (self.newest, stack.top);
-        let index = self.nodes.insert(Node {
-            idle,
-            older,
-            newer: NIL,
-            below,
-            above: NIL,
-        });
+        let index = self.nodes.insert(Node { idle, older, newer: NIL, below, above: NIL });
         match self.nodes.get_mut(older) {
             Some(node) => node.newer = index,
             None => self.oldest = index,
@@ -96,13 +83,7 @@ impl<C> IdleList<C> {
 
     /// Takes the connection at `index`, which is on `stack`.
     pub(super) fn remove(&mut self, stack: &mut Stack, index: usize) -> Idle<C> {
-        let Node {
-            idle,
-            older,
-            newer,
-            below,
-            above,
-        } = self.nodes.remove(index);
+        let Node { idle, older, newer, below, above } = self.nodes.remove(index);
         match self.nodes.get_mut(older) {
             Some(node) => node.newer = newer,
             None => self.oldest = newer,
@@ -124,9 +105,7 @@ impl<C> IdleList<C> {
 
     /// The connection idle for the longest time: where it is, and what.
     pub(super) fn oldest(&self) -> Option<(usize, &Idle<C>)> {
-        self.nodes
-            .get(self.oldest)
-            .map(|node| (self.oldest, &node.idle))
+        self.nodes.get(self.oldest).map(|node| (self.oldest, &node.idle))
     }
 
     /// All of them, oldest first.

@@ -34,21 +34,17 @@ impl Default for Limits {
 impl Limits {
     /// Whether a connection opened at `created` may not serve another exchange at `now`.
     pub(super) fn outlived(&self, created: Instant, now: Instant) -> bool {
-        self.max_lifetime
-            .is_some_and(|max| now.saturating_duration_since(created) >= max)
+        self.max_lifetime.is_some_and(|max| now.saturating_duration_since(created) >= max)
     }
 
     /// Whether a connection idle since `since` has been so for too long at `now`.
     pub(super) fn idled_out(&self, since: Instant, now: Instant) -> bool {
-        self.idle_timeout
-            .is_some_and(|max| now.saturating_duration_since(since) >= max)
+        self.idle_timeout.is_some_and(|max| now.saturating_duration_since(since) >= max)
     }
 
     /// When an idle connection expires. `None`: never, or past the end of the clock.
     pub(super) fn expiry(&self, created: Instant, since: Instant) -> Option<Instant> {
-        let idle = self
-            .idle_timeout
-            .and_then(|timeout| since.checked_add(timeout));
+        let idle = self.idle_timeout.and_then(|timeout| since.checked_add(timeout));
         let life = self.max_lifetime.and_then(|max| created.checked_add(max));
         [idle, life].into_iter().flatten().min()
     }

@@ -83,10 +83,7 @@ pub struct Effects<C> {
 
 impl<C> Default for Effects<C> {
     fn default() -> Self {
-        Effects {
-            wake: SmallVec::new(),
-            closed: Vec::new(),
-        }
+        Effects { wake: SmallVec::new(), closed: Vec::new() }
     }
 }
 
@@ -339,19 +336,13 @@ impl<K, C> Pool<K, C> {
     }
 
     fn has_room_for(&self, key: usize) -> bool {
-        self.limits
-            .per_key
-            .is_none_or(|max| self.keys[key].stats.open() < max.get())
+        self.limits.per_key.is_none_or(|max| self.keys[key].stats.open() < max.get())
     }
 
     /// Whether one more connection fits under the total limit, closing the oldest idle one if
     /// that is what it takes.
     fn make_room(&mut self, effects: &mut Effects<C>) -> bool {
-        if self
-            .limits
-            .total
-            .is_none_or(|max| self.totals.open() < max.get())
-        {
+        if self.limits.total.is_none_or(|max| self.totals.open() < max.get()) {
             return true;
         }
         let Some((index, idle)) = self.idle.oldest() else {
@@ -370,13 +361,7 @@ impl<K, C> Pool<K, C> {
             stats.misses += 1;
         });
         let stage = Stage::Dialling;
-        Grant::Dial(Permit {
-            key,
-            stage,
-            created: now,
-            granted: now,
-            reused: false,
-        })
+        Grant::Dial(Permit { key, stage, created: now, granted: now, reused: false })
     }
 
     fn permit_lease(&mut self, key: usize, conn: C, created: Instant, now: Instant) -> Grant<C> {
@@ -384,16 +369,7 @@ impl<K, C> Pool<K, C> {
             stats.in_use += 1;
             stats.hits += 1;
         });
-        Grant::Lease(
-            Permit {
-                key,
-                stage: Stage::InUse,
-                created,
-                granted: now,
-                reused: true,
-            },
-            conn,
-        )
+        Grant::Lease(Permit { key, stage: Stage::InUse, created, granted: now, reused: true }, conn)
     }
 
     /// The newest idle connection of `key` that has not expired; those that have are closed.
@@ -438,15 +414,7 @@ impl<K, C> Pool<K, C> {
         now: Instant,
         effects: &mut Effects<C>,
     ) {
-        self.idle.push(
-            &mut self.keys[key].idle,
-            Idle {
-                conn,
-                key,
-                created,
-                since: now,
-            },
-        );
+        self.idle.push(&mut self.keys[key].idle, Idle { conn, key, created, since: now });
         self.count(key, |stats| stats.idle += 1);
         let entry = &self.keys[key];
         if entry.stats.idle > self.limits.idle_per_key
@@ -506,10 +474,7 @@ impl<K, C> Pool<K, C> {
 
     fn refresh_ready(&mut self, key: usize) {
         let entry = &self.keys[key];
-        let head = self
-            .waiters
-            .head_seq(&entry.queue)
-            .filter(|_| self.has_room_for(key));
+        let head = self.waiters.head_seq(&entry.queue).filter(|_| self.has_room_for(key));
         if head == entry.ready {
             return;
         }

@@ -55,9 +55,8 @@ impl<K, C> Inner<K, C> {
         let mut effects = Effects::default();
         let mut state = self.lock();
         let answer = change(&mut state.pool, &mut effects);
-        let wake: smallvec::SmallVec<[Waker; 2]> = (effects.wake.iter())
-            .filter_map(|&waiter| state.set_waker(waiter, None))
-            .collect();
+        let wake: smallvec::SmallVec<[Waker; 2]> =
+            (effects.wake.iter()).filter_map(|&waiter| state.set_waker(waiter, None)).collect();
         drop(state);
         drop(effects);
         for waker in wake {
@@ -70,17 +69,9 @@ impl<K, C> Inner<K, C> {
 impl<K, C> SharedPool<K, C> {
     /// An empty pool.
     pub fn new(limits: Limits) -> Self {
-        let state = State {
-            pool: Pool::new(limits),
-            wakers: Vec::new(),
-        };
-        let inner = Inner {
-            state: Mutex::new(state),
-            hasher: RandomState::default(),
-        };
-        SharedPool {
-            inner: Arc::new(inner),
-        }
+        let state = State { pool: Pool::new(limits), wakers: Vec::new() };
+        let inner = Inner { state: Mutex::new(state), hasher: RandomState::default() };
+        SharedPool { inner: Arc::new(inner) }
     }
 
     /// Hashes a key, or a borrowed form of it that hashes alike, for [`acquire`](Self::acquire).
@@ -98,18 +89,13 @@ impl<K, C> SharedPool<K, C> {
         make_key: impl FnOnce() -> K,
         now: Instant,
     ) -> Acquiring<K, C> {
-        let answer = self
-            .inner
-            .update(|pool, effects| pool.acquire(hash, is_key, make_key, now, effects));
+        let answer =
+            self.inner.update(|pool, effects| pool.acquire(hash, is_key, make_key, now, effects));
         let progress = match answer {
             Acquire::Granted(grant) => Progress::Granted(Acquired::new(&self.inner, grant)),
             Acquire::Wait(id) => {
                 let inner = Arc::clone(&self.inner);
-                Progress::Waiting(Ticket {
-                    inner,
-                    id,
-                    claimed: false,
-                })
+                Progress::Waiting(Ticket { inner, id, claimed: false })
             }
         };
         Acquiring { progress }
@@ -140,20 +126,13 @@ impl<K, C> SharedPool<K, C> {
     where
         K: Clone,
     {
-        self.inner
-            .lock()
-            .pool
-            .key_stats()
-            .map(|(key, stats)| (key.clone(), stats))
-            .collect()
+        self.inner.lock().pool.key_stats().map(|(key, stats)| (key.clone(), stats)).collect()
     }
 }
 
 impl<K, C> Clone for SharedPool<K, C> {
     fn clone(&self) -> Self {
-        SharedPool {
-            inner: Arc::clone(&self.inner),
-        }
+        SharedPool { inner: Arc::clone(&self.inner) }
     }
 }
 
@@ -203,8 +182,7 @@ impl<K, C> Drop for Ticket<K, C> {
             true => return,
             false => self.inner.lock().set_waker(self.id, None),
         };
-        self.inner
-            .update(|pool, effects| pool.cancel(self.id, effects));
+        self.inner.update(|pool, effects| pool.cancel(self.id, effects));
         drop(waker);
     }
 }
@@ -246,17 +224,9 @@ impl<K, C> Acquired<K, C> {
             Grant::Dial(permit) => (permit, None),
         };
         let (created, reused) = (permit.created(), permit.is_reused());
-        let unit = Unit {
-            inner: Arc::clone(inner),
-            permit: Some(permit),
-        };
+        let unit = Unit { inner: Arc::clone(inner), permit: Some(permit) };
         match conn {
-            Some(conn) => Acquired::Lease(Lease {
-                conn,
-                created,
-                reused,
-                unit,
-            }),
+            Some(conn) => Acquired::Lease(Lease { conn, created, reused, unit }),
             None => Acquired::Dial(DialPermit { unit }),
         }
     }
@@ -271,8 +241,7 @@ struct Unit<K, C> {
 impl<K, C> Drop for Unit<K, C> {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
-            self.inner
-                .update(|pool, effects| pool.abandon(permit, effects));
+            self.inner.update(|pool, effects| pool.abandon(permit, effects));
         }
     }
 }
@@ -289,12 +258,7 @@ impl<K, C> DialPermit<K, C> {
         if let Some(permit) = &mut self.unit.permit {
             self.unit.inner.update(|pool, _| pool.opened(permit, now));
         }
-        Lease {
-            conn,
-            created: now,
-            reused: false,
-            unit: self.unit,
-        }
+        Lease { conn, created: now, reused: false, unit: self.unit }
     }
 }
 
@@ -342,9 +306,7 @@ impl<K, C> Lease<K, C> {
         drop(conn);
         match unit.permit.take() {
             Some(permit) => {
-                let grant = unit
-                    .inner
-                    .update(|pool, effects| pool.stale(permit, now, effects));
+                let grant = unit.inner.update(|pool, effects| pool.stale(permit, now, effects));
                 Acquired::new(&unit.inner, grant)
             }
             None => Acquired::Dial(DialPermit { unit }),

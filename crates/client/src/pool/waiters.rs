@@ -41,10 +41,7 @@ pub(super) struct Queue {
 
 impl Default for Queue {
     fn default() -> Self {
-        Queue {
-            head: NIL,
-            tail: NIL,
-        }
+        Queue { head: NIL, tail: NIL }
     }
 }
 
@@ -69,29 +66,17 @@ pub(super) struct Waiters<C> {
 
 impl<C> Waiters<C> {
     pub(super) fn new() -> Self {
-        Waiters {
-            slots: Slab::new(),
-            next_seq: 0,
-        }
+        Waiters { slots: Slab::new(), next_seq: 0 }
     }
 
     pub(super) fn push(&mut self, queue: &mut Queue, key: usize) -> WaiterId {
         let seq = self.next_seq;
         self.next_seq += 1;
         let before = queue.tail;
-        let index = self.slots.insert(Waiter {
-            key,
-            seq,
-            state: State::Queued {
-                before,
-                behind: NIL,
-            },
-        });
+        let index =
+            self.slots.insert(Waiter { key, seq, state: State::Queued { before, behind: NIL } });
         match self.slots.get_mut(before) {
-            Some(Waiter {
-                state: State::Queued { behind, .. },
-                ..
-            }) => *behind = index,
+            Some(Waiter { state: State::Queued { behind, .. }, .. }) => *behind = index,
             _ => queue.head = index,
         }
         queue.tail = index;
@@ -115,18 +100,12 @@ impl<C> Waiters<C> {
             return Err(grant);
         };
         waiter.state = State::Granted(grant);
-        Ok(WaiterId {
-            index,
-            seq: waiter.seq,
-        })
+        Ok(WaiterId { index, seq: waiter.seq })
     }
 
     /// Takes what `id` was granted. `None`: it still waits, or is spent.
     pub(super) fn claim(&mut self, id: WaiterId) -> Option<Grant<C>> {
-        let waiter = self
-            .slots
-            .get(id.index)
-            .filter(|waiter| waiter.seq == id.seq)?;
+        let waiter = self.slots.get(id.index).filter(|waiter| waiter.seq == id.seq)?;
         if matches!(waiter.state, State::Queued { .. }) {
             return None;
         }
@@ -138,10 +117,7 @@ impl<C> Waiters<C> {
 
     /// The key `id` waits for. `None`: it is spent.
     pub(super) fn key_of(&self, id: WaiterId) -> Option<usize> {
-        self.slots
-            .get(id.index)
-            .filter(|waiter| waiter.seq == id.seq)
-            .map(|waiter| waiter.key)
+        self.slots.get(id.index).filter(|waiter| waiter.seq == id.seq).map(|waiter| waiter.key)
     }
 
     /// Forgets `id`, whose key has `queue`. `None`: it is spent.
@@ -156,26 +132,17 @@ impl<C> Waiters<C> {
 
     /// Closes the gap that `index` leaves in `queue`; nothing if it is not in it.
     fn unlink(&mut self, queue: &mut Queue, index: usize) {
-        let Some(Waiter {
-            state: State::Queued { before, behind },
-            ..
-        }) = self.slots.get(index)
+        let Some(Waiter { state: State::Queued { before, behind }, .. }) = self.slots.get(index)
         else {
             return;
         };
         let (ahead, follower) = (*before, *behind);
         match self.slots.get_mut(ahead) {
-            Some(Waiter {
-                state: State::Queued { behind, .. },
-                ..
-            }) => *behind = follower,
+            Some(Waiter { state: State::Queued { behind, .. }, .. }) => *behind = follower,
             _ => queue.head = follower,
         }
         match self.slots.get_mut(follower) {
-            Some(Waiter {
-                state: State::Queued { before, .. },
-                ..
-            }) => *before = ahead,
+            Some(Waiter { state: State::Queued { before, .. }, .. }) => *before = ahead,
             _ => queue.tail = ahead,
         }
     }

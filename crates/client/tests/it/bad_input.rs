@@ -126,7 +126,8 @@ async fn truncation_is_never_a_short_success(b: Bench) {
         "/bad/reset-until-close",
     ];
     all_fail(&b, Kind::Closed, Phase::Body, &paths).await;
-    all_fail(&b, Kind::Closed, Phase::Head, &["/bad/close-before-head", "/bad/close-in-head"]).await;
+    all_fail(&b, Kind::Closed, Phase::Head, &["/bad/close-before-head", "/bad/close-in-head"])
+        .await;
     // Under TLS the end of the stream can be told from a cut (RFC 8446 section 6.1).
     let client = b.client();
     let cut = client.get(b.https("/bad/no-close-notify")).send().await.unwrap().bytes().await;
@@ -206,7 +207,8 @@ async fn broken_codings_are_errors(b: Bench) {
 }
 
 async fn resets_are_errors_in_their_phase(b: Bench) {
-    all_fail(&b, Kind::Closed, Phase::Head, &["/bad/reset-before-head", "/bad/reset-in-head"]).await;
+    all_fail(&b, Kind::Closed, Phase::Head, &["/bad/reset-before-head", "/bad/reset-in-head"])
+        .await;
     all_fail(&b, Kind::Closed, Phase::Body, &["/bad/reset-after-head"]).await;
     let client = b.client();
     for port in [Port::ResetOnAccept, Port::CloseOnAccept] {

@@ -94,8 +94,15 @@ async fn query_json_and_form(b: Bench) {
         request.json(&serde_json::json!({"k": [1, 2]})).send().await.unwrap().json().await.unwrap();
     assert_eq!(echo["args"]["q"], "ü &");
     assert_eq!(echo["json"]["k"][1], 2);
-    let echo: Value =
-        client.post(b.http("/post")).form(&[("a", "1 2")]).send().await.unwrap().json().await.unwrap();
+    let echo: Value = client
+        .post(b.http("/post"))
+        .form(&[("a", "1 2")])
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     assert_eq!(echo["form"]["a"], "1 2");
 }
 

@@ -77,9 +77,7 @@ async fn uploads_of_every_kind_arrive_whole(b: Bench) {
     let pieces = |n: usize| {
         let data = data.clone();
         let ends = (0..data.len()).step_by(n);
-        stream::iter(ends.map(move |at| {
-            Ok::<_, BoxError>(data.slice(at..data.len().min(at + n)))
-        }))
+        stream::iter(ends.map(move |at| Ok::<_, BoxError>(data.slice(at..data.len().min(at + n)))))
     };
     let digest = client.post(b.http("/upload")).body(data.clone()).send().await.unwrap();
     let expected: Value = digest.json().await.unwrap();
@@ -108,7 +106,7 @@ async fn an_upload_that_fails_fails_the_call(b: Bench) {
     // A length that is announced is kept to.
     for n in [3, 5] {
         let pieces = stream::iter([Ok::<_, BoxError>(Bytes::from_static(b"four"))]);
-        let body = Body::stream_of_length(pieces, n);
+        let body = Body::sized_stream(pieces, n);
         let error = failure(client.post(b.http("/upload")).body(body).send().await);
         assert!(matches!(error.kind(), Kind::Upload | Kind::Request), "{error:#}");
         assert_eq!(client.pool_stats().open(), 0);

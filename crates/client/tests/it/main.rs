@@ -4,7 +4,6 @@
 mod bad_input;
 mod basics;
 mod bodies;
-mod limits;
 mod policies;
 mod pool;
 mod routes;

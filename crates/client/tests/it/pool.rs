@@ -61,7 +61,7 @@ async fn an_unread_large_body_closes_its_connection(b: Bench) {
 
 async fn connection_close_is_believed(b: Bench) {
     let client = b.client();
-    for path in ["/close", "/bad/close-announced-kept-open", "/http10"] {
+    for path in ["/close", "/bad/close-kept", "/http10"] {
         let response = client.get(b.http(path)).send().await.unwrap();
         response.bytes().await.unwrap();
         assert_eq!(client.pool_stats().idle, 0, "{path}");
@@ -71,7 +71,7 @@ async fn connection_close_is_believed(b: Bench) {
 async fn a_connection_that_died_idle_is_replaced(b: Bench) {
     let client = b.client();
     for method in [mimus::Method::GET, mimus::Method::POST] {
-        let first = client.get(b.http("/bad/close-idle?ms=20")).send().await.unwrap();
+        let first = client.get(b.http("/bad/keep-closed")).send().await.unwrap();
         first.bytes().await.unwrap();
         b.sleep(Duration::from_millis(150)).await;
         let second = client.request(method, b.http("/anything")).send().await.unwrap();
@@ -146,7 +146,7 @@ async fn a_call_dropped_in_any_phase_leaks_nothing(b: Bench) {
         b.http("/get"),
         b.https("/get"),
         b.http("/delay/5"),
-        b.http("/bad/stall-mid-head"),
+        b.http("/bad/stall-in-head"),
         b.https("/delay/5"),
     ] {
         for polls in 0..6 {

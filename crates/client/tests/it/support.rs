@@ -28,7 +28,7 @@ impl Bench {
     pub fn builder(&self) -> ClientBuilder {
         let builder = Client::builder().no_proxy().tls(self.trust());
         match self.runtime {
-            Kind::TokioCurrent | Kind::TokioMulti => builder.runtime(rt::Tokio::current()),
+            Kind::TokioCurrent | Kind::TokioMulti => builder.runtime(rt::Tokio::ambient()),
             Kind::Smol => builder.runtime(rt::Smol),
             Kind::Blocking => builder.runtime(rt::Blocking),
         }
@@ -40,7 +40,7 @@ impl Bench {
 
     pub fn trust(&self) -> mimus::TlsConfig {
         mimus::TlsConfig::builder()
-            .add_ca(self.origin.ca_pem())
+            .add_ca(self.origin.ca_pem().as_bytes())
             .build()
             .expect("the origin's CA is a certificate")
     }
@@ -64,7 +64,7 @@ impl Bench {
         use mimus::rt::Runtime;
         let at = std::time::Instant::now() + time;
         match self.runtime {
-            Kind::TokioCurrent | Kind::TokioMulti => rt::Tokio::current().sleep_until(at).await,
+            Kind::TokioCurrent | Kind::TokioMulti => rt::Tokio::ambient().sleep_until(at).await,
             Kind::Smol => rt::Smol.sleep_until(at).await,
             Kind::Blocking => rt::Blocking.sleep_until(at).await,
         }

@@ -95,7 +95,7 @@ async fn a_resolver_that_hangs_is_given_up(b: Bench) {
 }
 
 async fn an_upload_nobody_reads_times_out(b: Bench) {
-    let url = b.origin.url(Port::NeverReads, "/").unwrap();
+    let url = b.origin.url(Port::NeverRead, "/").unwrap();
     let client = b.builder().idle_timeout(LIMIT).build().unwrap();
     let started = Instant::now();
     let error = failure(client.post(url).body(vec![0; 64 << 20]).send().await);

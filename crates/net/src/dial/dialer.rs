@@ -10,8 +10,7 @@ use std::{
 
 use super::{
     ConnectErrors, DialTimeouts, DialTimings, Dialed, Dialer, Host, Override, Plan, Race, Resolve,
-    SystemResolver, TlsPlan,
-    race::connect_any,
+    SystemResolver, TlsPlan, race::connect_any,
 };
 use crate::{
     DialError, DialErrorKind, Phase, Runtime, Socket,
@@ -25,11 +24,7 @@ type Stream = Box<dyn Socket>;
 impl Dialer {
     /// A dialer on `runtime` with the system's resolver and no overrides.
     pub fn new(runtime: Arc<dyn Runtime>) -> Self {
-        Dialer {
-            runtime,
-            resolver: Arc::new(SystemResolver),
-            overrides: Arc::default(),
-        }
+        Dialer { runtime, resolver: Arc::new(SystemResolver), overrides: Arc::default() }
     }
 
     /// The same with another resolver.
@@ -55,14 +50,7 @@ impl Dialer {
             let detail = "there is no runtime to make the connection on";
             DialError::new(Phase::Connect, DialErrorKind::Config, detail).caused_by(e)
         })?;
-        Dial {
-            dialer: self,
-            plan,
-            timeouts,
-            timings: DialTimings::default(),
-        }
-        .run()
-        .await
+        Dial { dialer: self, plan, timeouts, timings: DialTimings::default() }.run().await
     }
 }
 
@@ -90,11 +78,7 @@ impl Dial<'_> {
         }
         socket.set_deadline(None);
         let tls = plan.tls.as_ref().and_then(|_| socket.tls().cloned());
-        Ok(Dialed {
-            socket,
-            timings: self.timings,
-            tls,
-        })
+        Ok(Dialed { socket, timings: self.timings, tls })
     }
 
     /// The transport connection to a host.
@@ -164,9 +148,7 @@ impl Dial<'_> {
         let addrs = self.resolve(host, port).await?;
         let usable = addrs.into_iter().find(|a| a.is_ipv4() || !v4_only);
         // SOCKS4 has no room for an IPv6 address.
-        usable
-            .map(Some)
-            .ok_or_else(|| no_address(host, "no IPv4 address, as SOCKS4 needs"))
+        usable.map(Some).ok_or_else(|| no_address(host, "no IPv4 address, as SOCKS4 needs"))
     }
 
     fn needs_tunnel(&self, proxy: &Proxy) -> bool {
@@ -187,11 +169,7 @@ impl Dial<'_> {
         };
         let config = self.plan.proxy_tls.clone().ok_or_else(missing)?;
         // CONNECT is spoken in HTTP/1.1 here, whatever the origin's ALPN is.
-        Ok(Some(TlsPlan {
-            config,
-            alpn: vec![b"http/1.1"],
-            early_data: false,
-        }))
+        Ok(Some(TlsPlan { config, alpn: vec![b"http/1.1"], early_data: false }))
     }
 
     async fn secure(
@@ -225,10 +203,7 @@ impl Dial<'_> {
         self.timings.resolve = Some(spent);
         match outcome {
             Some(Ok(ips)) if ips.is_empty() => Err(no_address(host, "no address")),
-            Some(Ok(ips)) => Ok(ips
-                .into_iter()
-                .map(|ip| SocketAddr::new(ip, port))
-                .collect()),
+            Some(Ok(ips)) => Ok(ips.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()),
             Some(Err(e)) => Err(resolve_error(name, e)),
             None => Err(limit.exceeded(Phase::Resolve, name)),
         }
@@ -257,10 +232,7 @@ impl Dial<'_> {
         };
         addrs.retain(|addr| addr.is_ipv4() == bind.is_ipv4());
         if addrs.is_empty() {
-            return Err(no_address(
-                host,
-                &format!("no address of the family of {bind}"),
-            ));
+            return Err(no_address(host, &format!("no address of the family of {bind}")));
         }
         Ok(addrs)
     }
@@ -289,18 +261,9 @@ impl Limit {
         // A duration beyond the end of the clock is no limit.
         let own = phase.and_then(|limit| now.checked_add(limit));
         match (own, total) {
-            (Some(own), Some(total)) if total < own => Limit {
-                at: Some(total),
-                phase: None,
-            },
-            (Some(own), _) => Limit {
-                at: Some(own),
-                phase,
-            },
-            (None, total) => Limit {
-                at: total,
-                phase: None,
-            },
+            (Some(own), Some(total)) if total < own => Limit { at: Some(total), phase: None },
+            (Some(own), _) => Limit { at: Some(own), phase },
+            (None, total) => Limit { at: total, phase: None },
         }
     }
 
@@ -324,11 +287,7 @@ fn unix_and_proxy() -> DialError {
 }
 
 fn no_address(host: &Host, what: &str) -> DialError {
-    DialError::new(
-        Phase::Resolve,
-        DialErrorKind::NameNotFound,
-        format!("{host}: {what}"),
-    )
+    DialError::new(Phase::Resolve, DialErrorKind::NameNotFound, format!("{host}: {what}"))
 }
 
 fn resolve_error(name: &str, error: io::Error) -> DialError {
@@ -346,10 +305,7 @@ fn connect_error(host: &Host, port: u16, race: Race<io::Error>) -> DialError {
     let is_option = |e: &io::Error| e.get_ref().is_some_and(|e| e.is::<OptionError>());
     let kind = if failures.iter().any(|(_, e)| is_option(e)) {
         DialErrorKind::Config
-    } else if failures
-        .iter()
-        .all(|(_, e)| e.kind() == io::ErrorKind::TimedOut)
-    {
+    } else if failures.iter().all(|(_, e)| e.kind() == io::ErrorKind::TimedOut) {
         DialErrorKind::Timeout
     } else {
         DialErrorKind::Io

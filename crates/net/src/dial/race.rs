@@ -75,10 +75,10 @@ impl<E> Race<E> {
         race
     }
 
-    /// Another [`ATTEMPT_DELAY`].
+    /// Another [`ATTEMPT_DELAY`], between 10 ms and 2 s (RFC 8305 section 8).
     #[must_use]
     pub fn with_delay(mut self, delay: Duration) -> Self {
-        self.delay = delay;
+        self.delay = delay.clamp(Duration::from_millis(10), Duration::from_secs(2));
         self
     }
 
@@ -101,10 +101,7 @@ impl<E> Race<E> {
 
     /// What to do at `now`.
     pub fn poll(&mut self, now: Instant) -> Step {
-        let running = self
-            .addrs
-            .iter()
-            .any(|(_, state)| matches!(state, State::Running));
+        let running = self.addrs.iter().any(|(_, state)| matches!(state, State::Running));
         let Some(next) = self.next() else {
             return if running { Step::Wait } else { Step::Failed };
         };
@@ -127,10 +124,7 @@ impl<E> Race<E> {
             _ => first.is_ipv6(),
         };
         let waiting = |(_, state): &(_, State<E>)| matches!(state, State::Waiting);
-        let in_turn = self
-            .addrs
-            .iter()
-            .position(|a| waiting(a) && a.0.is_ipv6() == turn);
+        let in_turn = self.addrs.iter().position(|a| waiting(a) && a.0.is_ipv6() == turn);
         in_turn.or_else(|| self.addrs.iter().position(waiting))
     }
 
@@ -144,10 +138,7 @@ impl<E> Race<E> {
 
     /// The addresses being tried.
     pub fn running(&self) -> impl Iterator<Item = SocketAddr> {
-        self.addrs
-            .iter()
-            .filter(|(_, s)| matches!(s, State::Running))
-            .map(|(addr, _)| *addr)
+        self.addrs.iter().filter(|(_, s)| matches!(s, State::Running)).map(|(addr, _)| *addr)
     }
 
     /// What failed, and why, in the resolver's order.
@@ -207,13 +198,7 @@ pub(super) async fn connect_any(
     options: &SocketOptions,
     race: &mut Race<io::Error>,
 ) -> Option<Box<dyn Socket>> {
-    let mut driver = Driver {
-        runtime,
-        options,
-        race,
-        attempts: Vec::new(),
-        timer: None,
-    };
+    let mut driver = Driver { runtime, options, race, attempts: Vec::new(), timer: None };
     // The losers are dropped with the driver.
     poll_fn(|cx| driver.poll(cx)).await
 }
@@ -256,10 +241,7 @@ impl Driver<'_> {
     fn begin(&mut self, id: AttemptId, addr: SocketAddr) {
         let (runtime, options) = (self.runtime, self.options);
         let connecting = async move { runtime.connect(&Endpoint::Tcp(addr), options).await };
-        self.attempts.push(Attempt {
-            id,
-            connecting: Box::pin(connecting),
-        });
+        self.attempts.push(Attempt { id, connecting: Box::pin(connecting) });
     }
 
     /// Moves every attempt on; the socket of the first that is done.
@@ -279,11 +261,7 @@ impl Driver<'_> {
     }
 
     fn poll_timer(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        if self
-            .timer
-            .as_ref()
-            .is_none_or(|(armed_for, _)| *armed_for != at)
-        {
+        if self.timer.as_ref().is_none_or(|(armed_for, _)| *armed_for != at) {
             self.timer = None;
         }
         let make = || (at, self.runtime.sleep_until(at));

@@ -29,10 +29,7 @@ fn order(mut race: Race<()>, now: Instant) -> Vec<SocketAddr> {
 fn families_alternate_from_the_first_address_family() {
     let now = Instant::now();
     let addrs = [v6(1), v6(2), v6(3), v4(1), v4(2)];
-    assert_eq!(
-        order(Race::new(addrs, now), now),
-        [v6(1), v4(1), v6(2), v4(2), v6(3)]
-    );
+    assert_eq!(order(Race::new(addrs, now), now), [v6(1), v4(1), v6(2), v4(2), v6(3)]);
     let addrs = [v4(1), v4(2), v6(1)];
     assert_eq!(order(Race::new(addrs, now), now), [v4(1), v6(1), v4(2)]);
     let two_first = Race::new([v6(1), v6(2), v6(3), v4(1)], now).with_first_family_count(2);
@@ -43,20 +40,14 @@ fn families_alternate_from_the_first_address_family() {
 fn attempts_are_staggered_and_a_failure_cuts_the_wait() {
     let start = Instant::now();
     let mut race = Race::new([v6(1), v4(1), v6(2)], start);
-    let Step::Connect(first, _) = race.poll(start) else {
-        panic!("nothing to connect to")
-    };
+    let Step::Connect(first, _) = race.poll(start) else { panic!("nothing to connect to") };
     assert_eq!(race.poll(start), Step::WaitUntil(start + ms(250)));
     assert_eq!(race.poll(start + ms(249)), Step::WaitUntil(start + ms(250)));
     race.failed(first, "refused", start + ms(100));
-    let Step::Connect(second, addr) = race.poll(start + ms(100)) else {
-        panic!("no fail-over")
-    };
+    let Step::Connect(second, addr) = race.poll(start + ms(100)) else { panic!("no fail-over") };
     assert_eq!(addr, v4(1));
     assert_eq!(race.poll(start + ms(100)), Step::WaitUntil(start + ms(350)));
-    let Step::Connect(third, _) = race.poll(start + ms(350)) else {
-        panic!("no third attempt")
-    };
+    let Step::Connect(third, _) = race.poll(start + ms(350)) else { panic!("no third attempt") };
     assert_eq!(race.poll(start + ms(350)), Step::Wait);
     assert_eq!(race.running().collect::<Vec<_>>(), [v4(1), v6(2)]);
     race.failed(third, "reset", start + ms(400));
@@ -73,9 +64,7 @@ fn attempts_are_staggered_and_a_failure_cuts_the_wait() {
 fn late_addresses_join_and_revive() {
     let start = Instant::now();
     let mut race = Race::new([v4(1)], start).with_delay(ms(50));
-    let Step::Connect(only, _) = race.poll(start) else {
-        panic!("nothing to connect to")
-    };
+    let Step::Connect(only, _) = race.poll(start) else { panic!("nothing to connect to") };
     assert_eq!(race.poll(start), Step::Wait);
     race.add([v4(1), v4(2), v6(1)]);
     assert_eq!(race.poll(start), Step::WaitUntil(start + ms(50)));
@@ -101,19 +90,10 @@ fn a_name_with_too_many_addresses_is_cut_short() {
 #[test]
 fn errors_name_each_address_and_stay_short() {
     let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
-    let errors = ConnectErrors(vec![
-        (v4(1), refused()),
-        (v6(1), io::Error::other("no route")),
-    ]);
-    assert_eq!(
-        errors.to_string(),
-        "192.0.2.1: connection refused; 2001:db8::1: no route"
-    );
+    let errors = ConnectErrors(vec![(v4(1), refused()), (v6(1), io::Error::other("no route"))]);
+    assert_eq!(errors.to_string(), "192.0.2.1: connection refused; 2001:db8::1: no route");
     let many = ConnectErrors((0..60).map(|n| (v4(n), refused())).collect());
-    assert!(
-        many.to_string()
-            .ends_with("192.0.2.7: connection refused; and 52 more")
-    );
+    assert!(many.to_string().ends_with("192.0.2.7: connection refused; and 52 more"));
 }
 
 /// What the network does with an attempt, in milliseconds after its start.
@@ -149,13 +129,7 @@ fn run(addrs: &[(SocketAddr, Fate)]) -> (Vec<Begun>, Vec<u64>, Option<SocketAddr
         let wake = match race.poll(start + ms(now)) {
             Step::Connect(id, addr) => {
                 let fate = addrs.iter().find(|(a, _)| *a == addr).unwrap().1;
-                begun.push(Begun {
-                    id,
-                    addr,
-                    at: now,
-                    fate,
-                    over: false,
-                });
+                begun.push(Begun { id, addr, at: now, fate, over: false });
                 continue;
             }
             Step::WaitUntil(at) => {
@@ -164,10 +138,7 @@ fn run(addrs: &[(SocketAddr, Fate)]) -> (Vec<Begun>, Vec<u64>, Option<SocketAddr
             }
             Step::Wait => None,
             Step::Failed => {
-                assert!(
-                    begun.iter().all(|b| b.over),
-                    "gave up on an attempt under way"
-                );
+                assert!(begun.iter().all(|b| b.over), "gave up on an attempt under way");
                 return (begun, failures, None);
             }
         };
@@ -175,10 +146,7 @@ fn run(addrs: &[(SocketAddr, Fate)]) -> (Vec<Begun>, Vec<u64>, Option<SocketAddr
             Fate::Connects(after) | Fate::Fails(after) if !b.over => Some(b.at + after),
             _ => None,
         };
-        let next = begun
-            .iter_mut()
-            .filter_map(|b| Some((ends(b)?, b)))
-            .min_by_key(|(at, _)| *at);
+        let next = begun.iter_mut().filter_map(|b| Some((ends(b)?, b))).min_by_key(|(at, _)| *at);
         match next {
             Some((at, attempt)) if wake.is_none_or(|wake| at <= wake) => {
                 now = at;
@@ -219,6 +187,12 @@ proptest! {
             let early = pair[1].at < pair[0].at + 250;
             prop_assert!(!early || failures.contains(&pair[1].at), "begun early for no reason");
             prop_assert!(pair[1].at <= pair[0].at + 250, "begun late");
+        }
+        for failure in failures {
+            prop_assert!(
+                begun.iter().all(|b| b.at <= failure) || begun.iter().any(|b| b.at == failure),
+                "a failure did not bring the next attempt forward"
+            );
         }
         for i in 1..begun.len() {
             let last_is_v6 = begun[i - 1].addr.is_ipv6();

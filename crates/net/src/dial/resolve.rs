@@ -73,10 +73,7 @@ impl StaticResolver {
     /// Adds addresses for `name` (case does not matter), behind those it has already.
     #[must_use]
     pub fn with(mut self, name: &str, ips: impl IntoIterator<Item = IpAddr>) -> Self {
-        self.names
-            .entry(name.to_ascii_lowercase())
-            .or_default()
-            .extend(ips);
+        self.names.entry(name.to_ascii_lowercase()).or_default().extend(ips);
         self
     }
 }
@@ -87,11 +84,7 @@ impl Resolve for StaticResolver {
         name: &'a str,
         _: &'a dyn Runtime,
     ) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        let ips = self
-            .names
-            .get(&name.to_ascii_lowercase())
-            .cloned()
-            .unwrap_or_default();
+        let ips = self.names.get(&name.to_ascii_lowercase()).cloned().unwrap_or_default();
         Box::pin(std::future::ready(Ok(ips)))
     }
 }
@@ -195,27 +188,16 @@ mod tests {
     #[test]
     fn the_system_knows_localhost_and_not_invalid() {
         let resolve = |name| Blocking::block_on(SystemResolver.resolve(name, &Blocking));
-        assert!(
-            resolve("localhost")
-                .unwrap()
-                .iter()
-                .all(IpAddr::is_loopback)
-        );
+        assert!(resolve("localhost").unwrap().iter().all(IpAddr::is_loopback));
         // A NUL cannot reach the system.
-        assert_eq!(
-            resolve("local\0host").unwrap_err().kind(),
-            io::ErrorKind::InvalidInput
-        );
+        assert_eq!(resolve("local\0host").unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]
     fn resolver_texts_get_a_kind() {
         let kind = |text: &str| not_found(io::Error::other(text)).kind();
         let prefix = "failed to lookup address information: ";
-        assert_eq!(
-            kind(&format!("{prefix}Name or service not known")),
-            io::ErrorKind::NotFound
-        );
+        assert_eq!(kind(&format!("{prefix}Name or service not known")), io::ErrorKind::NotFound);
         assert_eq!(
             kind(&format!("{prefix}Temporary failure in name resolution")),
             io::ErrorKind::Other

@@ -28,9 +28,9 @@ pub(super) async fn connect(
         .map_err(|error| fail(DialErrorKind::Config, &format!("CONNECT {target}"), error))?;
     send(proxy, socket, &request(&mut client)).await?;
     loop {
-        let event = client
-            .poll_event()
-            .map_err(|error| fail(DialErrorKind::Proxy, &format!("the answer of {proxy}"), error))?;
+        let event = client.poll_event().map_err(|error| {
+            fail(DialErrorKind::Proxy, &format!("the answer of {proxy}"), error)
+        })?;
         match event {
             Some(Event::Upgraded(leftover)) => return Ok(BytesMut::from(leftover)),
             Some(Event::Head(head)) if !head.status.is_success() => {

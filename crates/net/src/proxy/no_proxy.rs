@@ -44,13 +44,13 @@ impl NoProxy {
             Host::Name(name) => name.parse().ok(),
         };
         let ip = ip.map(|ip: IpAddr| ip.to_canonical());
-        self.rules.iter().filter(|rule| rule.port.is_none_or(|own| own == port)).any(|rule| {
-            match (&rule.whom, host, ip) {
-                (Whom::Everybody, _, _) => true,
-                (Whom::Network(network), _, Some(ip)) => network.contains(&ip),
-                (Whom::Domain(domain), Host::Name(name), None) => is_below(name, domain),
-                _ => false,
-            }
+        self.rules.iter().filter(|rule| rule.port.is_none_or(|own| own == port)).any(|rule| match (
+            &rule.whom, host, ip,
+        ) {
+            (Whom::Everybody, _, _) => true,
+            (Whom::Network(network), _, Some(ip)) => network.contains(&ip),
+            (Whom::Domain(domain), Host::Name(name), None) => is_below(name, domain),
+            _ => false,
         })
     }
 

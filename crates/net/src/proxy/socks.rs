@@ -220,9 +220,7 @@ fn request5(target: &Host, port: u16, names: bool) -> Result<Vec<u8>, SocksError
 
 fn version5(input: &BytesMut, version: u8) -> Result<(), SocksError> {
     match input.first() {
-        Some(found) if *found != version => {
-            Err(SocksError::Malformed("its answer is not SOCKS5"))
-        }
+        Some(found) if *found != version => Err(SocksError::Malformed("its answer is not SOCKS5")),
         _ => Ok(()),
     }
 }
@@ -260,7 +258,9 @@ fn reply5(input: &mut BytesMut) -> Result<bool, SocksError> {
         (Some(4), _) => 16,
         (Some(3), Some(length)) => 1 + usize::from(*length),
         (Some(3) | None, _) => return Ok(false),
-        (Some(_), _) => return Err(SocksError::Malformed("its answer has an unknown address type")),
+        (Some(_), _) => {
+            return Err(SocksError::Malformed("its answer has an unknown address type"));
+        }
     };
     Ok(take(input, 4 + address + 2))
 }

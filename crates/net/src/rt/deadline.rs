@@ -30,10 +30,7 @@ pub(super) struct Deadline<T> {
 
 impl<T: Timer> Deadline<T> {
     pub(super) fn none() -> Self {
-        Deadline {
-            at: None,
-            armed: None,
-        }
+        Deadline { at: None, armed: None }
     }
 
     pub(super) fn set(&mut self, at: Option<Instant>) {
@@ -83,11 +80,7 @@ mod tests {
 
     impl Timer for Fake {
         fn poll_fired(&mut self, _: &mut Context<'_>) -> Poll<()> {
-            if self.now.get() >= self.at {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
+            if self.now.get() >= self.at { Poll::Ready(()) } else { Poll::Pending }
         }
 
         fn reset(&mut self, at: Instant) {
@@ -108,13 +101,7 @@ mod tests {
         fn new() -> Self {
             let start = Instant::now();
             let now = Rc::new(Cell::new(start));
-            Rig {
-                deadline: Deadline::none(),
-                start,
-                now,
-                resets: Rc::default(),
-                made: 0,
-            }
+            Rig { deadline: Deadline::none(), start, now, resets: Rc::default(), made: 0 }
         }
 
         fn ms(&self, ms: u64) -> Instant {
@@ -131,11 +118,7 @@ mod tests {
             self.deadline
                 .poll(&mut Context::from_waker(Waker::noop()), |at| {
                     *made += 1;
-                    Fake {
-                        at,
-                        now: now.clone(),
-                        resets: resets.clone(),
-                    }
+                    Fake { at, now: now.clone(), resets: resets.clone() }
                 })
                 .is_ready()
         }
@@ -151,10 +134,7 @@ mod tests {
             assert!(!rig.expired_at(exchange));
         }
         assert_eq!((rig.made, rig.resets.get()), (1, 0));
-        assert!(
-            !rig.expired_at(120),
-            "fired for the first deadline, which has been moved"
-        );
+        assert!(!rig.expired_at(120), "fired for the first deadline, which has been moved");
         assert_eq!(rig.resets.get(), 1);
         assert!(rig.expired_at(149));
     }

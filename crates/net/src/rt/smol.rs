@@ -36,12 +36,7 @@ impl Smol {
             fd.writable().await?;
         }
         let ends = sys::connected(fd.get_ref(), to)?;
-        Ok(Box::new(Stream {
-            fd,
-            ends,
-            deadline: Deadline::none(),
-            ended: false,
-        }))
+        Ok(Box::new(Stream { fd, ends, deadline: Deadline::none(), ended: false }))
     }
 }
 
@@ -114,11 +109,8 @@ impl Socket for Stream {
         _: Wait,
     ) -> Poll<io::Result<usize>> {
         let fd = &self.fd;
-        let recv = || {
-            uninit::append(buf, |spare| {
-                sys::recv(fd.get_ref(), spare, RecvFlags::empty())
-            })
-        };
+        let recv =
+            || uninit::append(buf, |spare| sys::recv(fd.get_ref(), spare, RecvFlags::empty()));
         match attempt(recv, || fd.poll_readable(cx)) {
             Poll::Ready(done) => {
                 self.ended |= sys::ends_stream(&done);

@@ -53,15 +53,7 @@ impl std::error::Error for OptionError {
 }
 
 fn refused(option: impl Into<String>) -> impl FnOnce(io::Error) -> io::Error {
-    move |source| {
-        io::Error::new(
-            source.kind(),
-            OptionError {
-                option: option.into(),
-                source,
-            },
-        )
-    }
+    move |source| io::Error::new(source.kind(), OptionError { option: option.into(), source })
 }
 
 /// Whether a connection is there, or has to be waited for (writable, then [`connected`]).
@@ -89,12 +81,10 @@ pub(super) fn open(to: &Endpoint, options: &SocketOptions) -> io::Result<(Fd, So
 
 fn buffers(fd: &Fd, options: &SocketOptions) -> io::Result<()> {
     if let Some(bytes) = options.send_buffer {
-        fd.set_send_buffer_size(bytes)
-            .map_err(refused("SO_SNDBUF"))?;
+        fd.set_send_buffer_size(bytes).map_err(refused("SO_SNDBUF"))?;
     }
     if let Some(bytes) = options.recv_buffer {
-        fd.set_recv_buffer_size(bytes)
-            .map_err(refused("SO_RCVBUF"))?;
+        fd.set_recv_buffer_size(bytes).map_err(refused("SO_RCVBUF"))?;
     }
     Ok(())
 }
@@ -105,8 +95,7 @@ fn tcp_options(fd: &Fd, options: &SocketOptions) -> io::Result<()> {
     }
     if let Some(idle) = options.keepalive {
         let keepalive = TcpKeepalive::new().with_time(idle);
-        fd.set_tcp_keepalive(&keepalive)
-            .map_err(refused("SO_KEEPALIVE"))?;
+        fd.set_tcp_keepalive(&keepalive).map_err(refused("SO_KEEPALIVE"))?;
     }
     if let Some(timeout) = options.user_timeout {
         user_timeout(fd, timeout).map_err(refused("TCP_USER_TIMEOUT"))?;
@@ -129,8 +118,7 @@ fn bind(fd: &Fd, options: &SocketOptions) -> io::Result<()> {
         bind_interface(fd, interface).map_err(refused(format!("SO_BINDTODEVICE ({interface})")))?;
     }
     if let Some(ip) = options.bind {
-        fd.bind(&SocketAddr::new(ip, 0).into())
-            .map_err(refused(format!("bind ({ip})")))?;
+        fd.bind(&SocketAddr::new(ip, 0).into()).map_err(refused(format!("bind ({ip})")))?;
     }
     Ok(())
 }
@@ -183,10 +171,7 @@ pub(super) fn connected(fd: &impl AsFd, to: &Endpoint) -> io::Result<Ends> {
         return Err(error);
     }
     let Endpoint::Tcp(peer) = to else {
-        return Ok(Ends {
-            peer: None,
-            local: None,
-        });
+        return Ok(Ends { peer: None, local: None });
     };
     let local = fd.local_addr()?.as_socket();
     if local == Some(*peer) {
@@ -194,10 +179,7 @@ pub(super) fn connected(fd: &impl AsFd, to: &Endpoint) -> io::Result<Ends> {
         // the system happened to choose that very port for our end.
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
-    Ok(Ends {
-        peer: Some(*peer),
-        local,
-    })
+    Ok(Ends { peer: Some(*peer), local })
 }
 
 /// `recv` into memory not yet written.
@@ -218,12 +200,7 @@ pub(super) fn send(fd: &impl AsFd, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         (Some(only), None) => Ok(rustix::net::send(fd, only, SEND)?),
         _ => {
             let bufs = &bufs[..bufs.len().min(MAX_SLICES)];
-            Ok(rustix::net::sendmsg(
-                fd,
-                bufs,
-                &mut Default::default(),
-                SEND,
-            )?)
+            Ok(rustix::net::sendmsg(fd, bufs, &mut Default::default(), SEND)?)
         }
     }
 }
@@ -249,10 +226,7 @@ pub(super) fn is_spent(fd: &impl AsFd) -> bool {
 pub(super) fn ends_stream(read: &io::Result<usize>) -> bool {
     match read {
         Ok(n) => *n == 0,
-        Err(e) => !matches!(
-            e.kind(),
-            io::ErrorKind::InvalidInput | io::ErrorKind::TimedOut
-        ),
+        Err(e) => !matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::TimedOut),
     }
 }
 
@@ -273,10 +247,7 @@ pub(super) fn wait(fd: &Fd, events: PollFlags, timeout: Duration) -> io::Result<
 /// As `poll(2)` takes it; anything beyond a day is a day, which the callers' loops make up for.
 pub(super) fn timespec(duration: Duration) -> Timespec {
     let duration = duration.min(Duration::from_secs(86_400));
-    Timespec {
-        tv_sec: duration.as_secs() as _,
-        tv_nsec: duration.subsec_nanos().into(),
-    }
+    Timespec { tv_sec: duration.as_secs() as _, tv_nsec: duration.subsec_nanos().into() }
 }
 
 /// The failure of an operation that was still pending at its deadline.

@@ -82,13 +82,7 @@ impl Tokio {
         }
         let ends = sys::connected(&link, to)?;
         let handle = self.handle()?;
-        Ok(Box::new(Stream {
-            link,
-            ends,
-            deadline: Deadline::none(),
-            handle,
-            ended: false,
-        }))
+        Ok(Box::new(Stream { link, ends, deadline: Deadline::none(), handle, ended: false }))
     }
 }
 
@@ -218,23 +212,16 @@ struct Stream {
 
 impl Stream {
     fn expire<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        self.deadline
-            .poll(cx, |at| timer(&self.handle, at))
-            .map(Err)
+        self.deadline.poll(cx, |at| timer(&self.handle, at)).map(Err)
     }
 
     /// What the reactor already knows: `None` when it has heard nothing.
     fn has_ended(&self) -> Option<bool> {
-        match self
-            .link
-            .poll_ready(&mut Context::from_waker(Waker::noop()), Interest::READABLE)
-        {
+        match self.link.poll_ready(&mut Context::from_waker(Waker::noop()), Interest::READABLE) {
             Poll::Pending => None,
             Poll::Ready(Err(_)) => Some(true),
             Poll::Ready(Ok(())) => {
-                let peek = self
-                    .link
-                    .try_io(Interest::READABLE, || sys::peek(&self.link));
+                let peek = self.link.try_io(Interest::READABLE, || sys::peek(&self.link));
                 Some(!matches!(peek, Err(e) if e.kind() == io::ErrorKind::WouldBlock))
             }
         }
@@ -290,8 +277,7 @@ impl Socket for Stream {
         if self.ended {
             return true;
         }
-        self.has_ended()
-            .unwrap_or_else(|| probe == Probe::Thorough && sys::is_spent(&self.link))
+        self.has_ended().unwrap_or_else(|| probe == Probe::Thorough && sys::is_spent(&self.link))
     }
 
     fn peer_addr(&self) -> Option<SocketAddr> {

@@ -10,10 +10,7 @@ use bytes::{BufMut, BytesMut};
 /// `InvalidInput` when that is nothing: an empty read would look like the end of the stream.
 pub(super) fn room(buf: &BytesMut) -> io::Result<usize> {
     match buf.capacity() - buf.len() {
-        0 => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "read into a buffer without room",
-        )),
+        0 => Err(io::Error::new(io::ErrorKind::InvalidInput, "read into a buffer without room")),
         room => Ok(room),
     }
 }
@@ -36,10 +33,7 @@ pub(super) fn append(
     let filled = read(spare)?;
     let n = filled.len();
     if n > room || (n > 0 && filled.as_ptr() != start) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "read gave back another buffer",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "read gave back another buffer"));
     }
     // SAFETY: `filled` is a live `&mut [u8]` of `n` bytes that starts where the spare capacity does
     // and does not exceed it, so the `n` bytes after `buf.len()` are allocated and initialised.
@@ -68,17 +62,11 @@ mod tests {
     fn refuses_a_full_buffer_and_a_foreign_slice() {
         let mut full = BytesMut::new();
         let kind = |r: io::Result<usize>| r.unwrap_err().kind();
-        assert_eq!(
-            kind(append(&mut full, |s| Ok(fill(s, b"")))),
-            io::ErrorKind::InvalidInput
-        );
+        assert_eq!(kind(append(&mut full, |s| Ok(fill(s, b"")))), io::ErrorKind::InvalidInput);
 
         let mut buf = BytesMut::with_capacity(16);
         let foreign = || Ok(Box::leak(vec![0u8; 4].into_boxed_slice()));
-        assert_eq!(
-            kind(append(&mut buf, |_| foreign())),
-            io::ErrorKind::InvalidInput
-        );
+        assert_eq!(kind(append(&mut buf, |_| foreign())), io::ErrorKind::InvalidInput);
         assert_eq!(
             kind(append(&mut buf, |s| Ok(&mut fill(s, b"abcd")[1..]))),
             io::ErrorKind::InvalidInput

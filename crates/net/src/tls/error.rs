@@ -62,7 +62,10 @@ impl TlsError {
                 _ => "",
             };
             let name = alert_name(alert);
-            return TlsError::protocol(format!("{peer} sent the alert {name} ({alert}){hint}"), None);
+            return TlsError::protocol(
+                format!("{peer} sent the alert {name} ({alert}){hint}"),
+                None,
+            );
         }
         let not_tls = [
             ffi::SSL_R_WRONG_VERSION_NUMBER,
@@ -188,7 +191,9 @@ fn certificate(ssl: &SslRef, reason: X509VerifyError) -> String {
         X509VerifyError::CERT_NOT_YET_VALID => {
             out_of_date(ssl, "is not valid before", X509Ref::not_before, Ordering::Greater)
         }
-        X509VerifyError::HOSTNAME_MISMATCH | X509VerifyError::IP_ADDRESS_MISMATCH => other_name(leaf),
+        X509VerifyError::HOSTNAME_MISMATCH | X509VerifyError::IP_ADDRESS_MISMATCH => {
+            other_name(leaf)
+        }
         X509VerifyError::DEPTH_ZERO_SELF_SIGNED_CERT => {
             "it is self-signed, and not one of the trusted ones".to_owned()
         }
@@ -200,6 +205,9 @@ fn certificate(ssl: &SslRef, reason: X509VerifyError) -> String {
         | X509VerifyError::UNABLE_TO_VERIFY_LEAF_SIGNATURE => {
             let issuer = leaf.map_or_else(String::new, |leaf| common_name(leaf.issuer_name()));
             format!("its issuer{issuer} is not trusted, or the server left out a link to the root")
+        }
+        X509VerifyError::CERT_SIGNATURE_FAILURE => {
+            "it bears the name of a trusted issuer, but not its signature".to_owned()
         }
         other => other.error_string().to_owned(),
     }

@@ -51,9 +51,8 @@ pub(super) fn context(
     if settings.resumption {
         let sessions = Arc::clone(sessions);
         let index = key_index()?;
-        context.set_session_cache_mode(
-            SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL,
-        );
+        context
+            .set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
         context.set_new_session_callback(move |ssl, session| {
             if let Some(key) = ssl.ex_data(index) {
                 sessions.insert(key, session);

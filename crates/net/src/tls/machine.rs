@@ -142,8 +142,12 @@ impl TlsMachine {
                     unsafe { buf.set_len(len) };
                     total += n;
                 }
-                Err(error) if error.code() == ErrorCode::WANT_READ => break Ok(Plaintext::WantRead),
-                Err(error) if error.code() == ErrorCode::ZERO_RETURN => break Ok(Plaintext::Closed),
+                Err(error) if error.code() == ErrorCode::WANT_READ => {
+                    break Ok(Plaintext::WantRead);
+                }
+                Err(error) if error.code() == ErrorCode::ZERO_RETURN => {
+                    break Ok(Plaintext::Closed);
+                }
                 Err(error) => break Err(error),
             }
         };

@@ -26,8 +26,10 @@ use crate::{
     rt::Probe,
 };
 
-/// Early data kept for sending again, and so the most that is sent.
-const MAX_EARLY: usize = 14 * 1024;
+/// Early data kept for sending again, and so the most that is sent. A request that may be replayed is
+/// small, and servers that refuse early data skip little of it: rustls 16 KiB, counting a record
+/// again at each read until the next one is there.
+const MAX_EARLY: usize = 4 * 1024;
 /// Unsent records at which a write waits for the socket below.
 const BACKLOG: usize = 16 * 1024;
 /// How much an idle connection is read for signs of its death. Tickets are a few hundred bytes each;
@@ -62,7 +64,7 @@ enum Stage {
     Failed,
 }
 
-/// What the socket below still has for us.
+/// Whether anything of use can still come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
     Open,
@@ -78,10 +80,7 @@ impl TlsSocket {
         port: u16,
     ) -> Result<Self, DialError> {
         let session = hello::session_key(host, port)?;
-        let peer = match host {
-            Host::Addr(ip, _) => SocketAddr::new(*ip, port).to_string(),
-            Host::Name(name) => format!("{name}:{port}"),
-        };
+        let peer = format!("{host}:{port}");
         let machine = TlsMachine::new(ssl).map_err(|error| {
             DialError::new(Phase::Tls, DialErrorKind::Tls, format!("with {peer}")).caused_by(error)
         })?;
@@ -258,6 +257,15 @@ impl TlsSocket {
 
     /// Whether what has come, and if `fetch`, what waits below, ends this idle connection.
     fn probe(&mut self, fetch: bool) -> bool {
+        let ended = self.find_end(fetch);
+        if ended {
+            // What was read to find out cannot be given back.
+            self.stage = Stage::Failed;
+        }
+        ended
+    }
+
+    fn find_end(&mut self, fetch: bool) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         let mut fetched = 0;
         loop {
@@ -302,9 +310,13 @@ impl Socket for TlsSocket {
         loop {
             match self.machine.read(buf) {
                 Ok(Plaintext::Data(n)) => return Poll::Ready(Ok(n)),
-                Ok(Plaintext::Closed) => return Poll::Ready(Ok(0)),
+                Ok(Plaintext::Closed) => {
+                    self.input = Input::Ended;
+                    return Poll::Ready(Ok(0));
+                }
                 Ok(Plaintext::WantRead) => {}
                 Err(error) => {
+                    self.input = Input::Ended;
                     let error = TlsError::of_stack(&self.peer, &error);
                     let _ = self.poll_transmit(cx);
                     return Poll::Ready(Err(error.into()));
@@ -316,9 +328,11 @@ impl Socket for TlsSocket {
                 )));
             }
             // Whoever waits for an answer wants the question sent; an answer may come all the same.
-            if let Poll::Ready(Err(error)) = self.poll_transmit(cx) {
-                return Poll::Ready(Err(error));
-            }
+            let wait = match self.poll_transmit(cx) {
+                Poll::Ready(sent) => sent.map(|()| wait)?,
+                // Asleep in a read, the thread could not send the rest.
+                Poll::Pending => Wait::Beside,
+            };
             ready!(self.poll_fill(cx, wait))?;
         }
     }

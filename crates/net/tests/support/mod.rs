@@ -20,19 +20,13 @@ use mimus_net::{
 pub type Rt = Arc<dyn Runtime>;
 
 pub fn current_thread<F: Future<Output = ()>>(body: impl FnOnce(Rt) -> F) {
-    let tokio = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio.block_on(body(Arc::new(Tokio::on(tokio.handle().clone()))));
 }
 
 pub fn multi_thread<F: Future<Output = ()> + Send + 'static>(body: impl FnOnce(Rt) -> F) {
-    let tokio = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let tokio =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let task = tokio.spawn(body(Arc::new(Tokio::on(tokio.handle().clone()))));
     tokio.block_on(task).unwrap();
 }
@@ -105,9 +99,7 @@ pub fn nobody() -> SocketAddr {
 pub fn full_backlog() -> (SocketAddr, Vec<socket2::Socket>) {
     use socket2::{Domain, Socket, Type};
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    listener
-        .bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())
-        .unwrap();
+    listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
     listener.listen(0).unwrap();
     let addr = listener.local_addr().unwrap();
     let mut held = vec![listener];
@@ -121,8 +113,7 @@ pub fn full_backlog() -> (SocketAddr, Vec<socket2::Socket>) {
 }
 
 pub async fn connect(rt: &Rt, to: SocketAddr) -> io::Result<Box<dyn Socket>> {
-    rt.connect(&Endpoint::Tcp(to), &SocketOptions::default())
-        .await
+    rt.connect(&Endpoint::Tcp(to), &SocketOptions::default()).await
 }
 
 pub async fn read(socket: &mut dyn Socket, wait: Wait) -> io::Result<Vec<u8>> {
@@ -135,11 +126,7 @@ pub async fn read_exactly(socket: &mut dyn Socket, n: usize, wait: Wait) -> Vec<
     let mut all = Vec::new();
     while all.len() < n {
         let some = read(socket, wait).await.unwrap();
-        assert!(
-            !some.is_empty(),
-            "the stream ended after {} of {n} bytes",
-            all.len()
-        );
+        assert!(!some.is_empty(), "the stream ended after {} of {n} bytes", all.len());
         all.extend(some);
     }
     all
@@ -148,12 +135,6 @@ pub async fn read_exactly(socket: &mut dyn Socket, n: usize, wait: Wait) -> Vec<
 /// That `start` was `expected` ago: not before, and not much after (the machine may be busy).
 pub fn assert_took(start: Instant, expected: Duration) {
     let took = start.elapsed();
-    assert!(
-        took >= expected,
-        "too early: {took:?} instead of {expected:?}"
-    );
-    assert!(
-        took < expected + ms(150),
-        "too late: {took:?} instead of {expected:?}"
-    );
+    assert!(took >= expected, "too early: {took:?} instead of {expected:?}");
+    assert!(took < expected + ms(150), "too late: {took:?} instead of {expected:?}");
 }

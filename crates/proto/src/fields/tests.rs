@@ -8,18 +8,10 @@ fn control_bytes_are_found_at_every_place() {
             for at in 0..len {
                 let mut text = vec![b'\xe4'; len];
                 text[at] = byte;
-                assert_eq!(
-                    has_control(&text),
-                    expected,
-                    "byte {byte:#x} at {at} of {len}"
-                );
+                assert_eq!(has_control(&text), expected, "byte {byte:#x} at {at} of {len}");
                 text.fill(b'\t');
                 text[at] = byte;
-                assert_eq!(
-                    has_control(&text),
-                    expected,
-                    "byte {byte:#x} at {at} of {len} tabs"
-                );
+                assert_eq!(has_control(&text), expected, "byte {byte:#x} at {at} of {len} tabs");
             }
         }
     }

@@ -45,10 +45,7 @@ pub(super) enum Step {
 
 impl Decoder {
     pub(super) fn new() -> Self {
-        Self {
-            state: State::Size { scanned: 0 },
-            extensions: 0,
-        }
+        Self { state: State::Size { scanned: 0 }, extensions: 0 }
     }
 
     /// Judges the front of `buf`. Anything but [`Step::More`] counts as consumed.
@@ -80,11 +77,7 @@ impl Decoder {
         if self.extensions > limits.chunk_extensions {
             return Err(LimitExceeded::ChunkExtensions.into());
         }
-        self.state = if size == 0 {
-            State::Last
-        } else {
-            State::Data(size)
-        };
+        self.state = if size == 0 { State::Last } else { State::Data(size) };
         Ok(Step::Skip(end))
     }
 
@@ -94,11 +87,7 @@ impl Decoder {
             return Step::More;
         }
         let left = left - take as u64;
-        self.state = if left == 0 {
-            State::DataEnd
-        } else {
-            State::Data(left)
-        };
+        self.state = if left == 0 { State::DataEnd } else { State::Data(left) };
         Step::Data(take)
     }
 
@@ -117,10 +106,7 @@ impl Decoder {
 /// `chunk-size = 1*HEXDIG`, and what follows it on the line. Leading zeros are digits like others.
 fn chunk_size(line: &[u8]) -> Result<(u64, &[u8]), PeerMisbehaved> {
     const BAD: PeerMisbehaved = PeerMisbehaved::BadChunkSize;
-    let digits = line
-        .iter()
-        .position(|b| !b.is_ascii_hexdigit())
-        .unwrap_or(line.len());
+    let digits = line.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(line.len());
     if digits == 0 {
         return Err(BAD);
     }

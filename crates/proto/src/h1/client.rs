@@ -111,11 +111,7 @@ impl Client {
             method: method.clone(),
             offers_upgrade: control.upgrade,
             informational: 0,
-            wait: if control.expect {
-                Wait::Unarmed
-            } else {
-                Wait::None
-            },
+            wait: if control.expect { Wait::Unarmed } else { Wait::None },
             last: control.close.then_some(NoReuse::CloseSent),
         };
         self.recv.expect_head();
@@ -203,10 +199,7 @@ impl Client {
 
     /// Lets a held body go when its wait is over.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self
-            .poll_timeout(now)
-            .is_some_and(|deadline| deadline <= now)
-        {
+        if self.poll_timeout(now).is_some_and(|deadline| deadline <= now) {
             self.release_body();
         }
     }
@@ -221,6 +214,14 @@ impl Client {
     /// Read only after `poll_event` gave `None`, so that it does not grow without bound.
     pub fn recv_buf(&mut self) -> &mut BytesMut {
         &mut self.recv.buf
+    }
+
+    /// Gives up the room of empty buffers: for a connection that may be idle for long.
+    pub fn shrink(&mut self) {
+        self.send.out.shrink();
+        if self.recv.buf.is_empty() {
+            self.recv.buf = BytesMut::new();
+        }
     }
 
     /// Takes bytes that came from the peer, by copy.
@@ -283,16 +284,10 @@ impl Client {
             return Err(self.recv.fail(PeerMisbehaved::UnofferedUpgrade));
         }
         let control = Control::read(&head.fields);
-        let role = Role::Response {
-            method: &self.exchange.method,
-            status: head.status,
-        };
+        let role = Role::Response { method: &self.exchange.method, status: head.status };
         let framing =
             Framing::of(role, head.version, &control).map_err(|reason| self.recv.fail(reason))?;
-        self.exchange.last = self
-            .exchange
-            .last
-            .or(last_because(&control, head.version, framing));
+        self.exchange.last = self.exchange.last.or(last_because(&control, head.version, framing));
         // RFC 9110 section 10.1.1: a final status instead of 100 means that the body is not wanted.
         if self.send.out.is_held() {
             self.stop_body();

@@ -9,7 +9,8 @@ use bytes::{Buf, Bytes};
 /// its own in the `writev`, and far less than a second write.
 const COALESCE: usize = 4096;
 
-/// Written text beyond this is moved to the front even while more waits behind it.
+/// Written text beyond this is dropped even while more waits behind it, and an empty queue keeps no
+/// more room than this.
 const COMPACT_FROM: usize = 64 * 1024;
 
 /// A queue of framing text, kept in one buffer, and of data, kept as it was given.
@@ -124,11 +125,7 @@ impl Outbox {
 
     /// Bytes that may be written now.
     pub(super) fn writable(&self) -> usize {
-        if self.held {
-            self.head_left
-        } else {
-            self.pending
-        }
+        if self.held { self.head_left } else { self.pending }
     }
 
     /// Fills `slices` with what may be written now; says how many it filled.
@@ -180,9 +177,19 @@ impl Outbox {
         self.reclaim();
     }
 
+    /// Gives up the room of an empty queue.
+    pub(super) fn shrink(&mut self) {
+        if self.pending == 0 {
+            self.text = Vec::new();
+            self.segments = VecDeque::new();
+            self.written = 0;
+        }
+    }
+
     fn reclaim(&mut self) {
         if self.written == self.text.len() {
             self.text.clear();
+            self.text.shrink_to(COMPACT_FROM);
             self.written = 0;
         } else if self.written > COMPACT_FROM {
             self.text.drain(..self.written);

@@ -30,12 +30,7 @@ pub(super) struct Section {
 
 impl Section {
     pub(super) fn new() -> Self {
-        Self {
-            line: 0,
-            scanned: 0,
-            spans: Vec::new(),
-            guess: FIRST_GUESS,
-        }
+        Self { line: 0, scanned: 0, spans: Vec::new(), guess: FIRST_GUESS }
     }
 
     /// Whether any byte of the section was seen.
@@ -56,44 +51,44 @@ impl Section {
         (self.line, self.scanned) = (end, end);
     }
 
-    /// Reads field lines up to the empty one. `true` when it was there.
-    fn fields(&mut self, buf: &[u8], limits: &Limits, bound: Bound) -> Result<bool, Error> {
-        loop {
-            // What was in the buffer before this line was whole must not be read twice.
-            if self.scanned > self.line && self.line_end(buf, bound)?.is_none() {
-                return Ok(false);
-            }
-            let start = self.line;
-            let verdict = match field_line(buf, start) {
-                Ok(line) => Ok(line),
-                Err(fault) => {
-                    self.scanned = start;
-                    if self.line_end(buf, bound)?.is_none() {
-                        return Ok(false);
-                    }
-                    Err(fault)
-                }
-            };
-            if let Ok(Line::Field(_, end) | Line::Empty(end)) = verdict {
+    /// The next line, once it is whole.
+    fn next_line(&mut self, buf: &[u8], bound: Bound) -> Result<Option<Line>, Error> {
+        // A line that was there in part before is read only when its LF has come.
+        if self.scanned > self.line && self.line_end(buf, bound)?.is_none() {
+            return Ok(None);
+        }
+        match field_line(buf, self.line) {
+            Ok(line) => {
+                let (Line::Field(_, end) | Line::Empty(end)) = line;
                 bound.check(end)?;
+                self.advance(end);
+                Ok(Some(line))
             }
-            if !matches!(verdict, Ok(Line::Empty(_))) && self.spans.len() == limits.fields {
-                return Err(LimitExceeded::Fields.into());
-            }
-            match verdict? {
-                Line::Empty(end) => {
-                    self.advance(end);
-                    return Ok(true);
-                }
-                Line::Field(span, end) => {
-                    if self.spans.capacity() == 0 {
-                        self.spans = Vec::with_capacity(self.guess.min(limits.fields));
-                    }
-                    self.spans.push(span);
-                    self.advance(end);
+            Err(fault) => {
+                self.scanned = self.line;
+                match self.line_end(buf, bound)? {
+                    None => Ok(None),
+                    Some(_) => Err(fault.into()),
                 }
             }
         }
+    }
+
+    /// Reads field lines up to the empty one. `true` when it was there.
+    fn fields(&mut self, buf: &[u8], limits: &Limits, bound: Bound) -> Result<bool, Error> {
+        while let Some(line) = self.next_line(buf, bound)? {
+            let Line::Field(span, _) = line else {
+                return Ok(true);
+            };
+            if self.spans.len() == limits.fields {
+                return Err(LimitExceeded::Fields.into());
+            }
+            if self.spans.capacity() == 0 {
+                self.spans = Vec::with_capacity(self.guess.min(limits.fields));
+            }
+            self.spans.push(span);
+        }
+        Ok(false)
     }
 
     /// Takes the finished section off the buffer and is ready for the next.
@@ -129,18 +124,11 @@ struct Bound {
 impl Bound {
     fn new(limits: &Limits, excess: LimitExceeded) -> Self {
         // Offsets are 32 bits, and so is the limit.
-        Self {
-            bytes: limits.head_bytes as usize,
-            excess,
-        }
+        Self { bytes: limits.head_bytes as usize, excess }
     }
 
     fn check(self, end: usize) -> Result<(), LimitExceeded> {
-        if end > self.bytes {
-            Err(self.excess)
-        } else {
-            Ok(())
-        }
+        if end > self.bytes { Err(self.excess) } else { Ok(()) }
     }
 }
 
@@ -168,10 +156,7 @@ pub(super) struct HeadParser<L> {
 
 impl<L: StartLine> HeadParser<L> {
     pub(super) fn new() -> Self {
-        Self {
-            start: None,
-            section: Section::new(),
-        }
+        Self { start: None, section: Section::new() }
     }
 
     /// Whether any byte of the head was seen.
@@ -246,20 +231,12 @@ impl StartLine for StatusLine {
         };
         let status = StatusCode::from_bytes(&status).map_err(|_| BAD)?;
         if reason == crate::head::registered_reason(status) {
-            return Ok(Self {
-                version,
-                status,
-                reason: None,
-            });
+            return Ok(Self { version, status, reason: None });
         }
         if has_control(reason) {
             return Err(bad_control(&reason[text_len(reason)..]));
         }
-        Ok(Self {
-            version,
-            status,
-            reason: Some(Bytes::copy_from_slice(reason)),
-        })
+        Ok(Self { version, status, reason: Some(Bytes::copy_from_slice(reason)) })
     }
 
     fn finish(self, fields: Fields) -> ResponseHead {
@@ -299,15 +276,8 @@ impl StartLine for RequestLine {
         };
         let version = http_version(version).ok_or(BAD)??;
         let method = Method::from_bytes(method).map_err(|_| BAD)?;
-        let target = std::str::from_utf8(target)
-            .ok()
-            .filter(|t| is_target(t))
-            .ok_or(BAD)?;
-        Ok(Self {
-            method,
-            target: target.to_owned(),
-            version,
-        })
+        let target = std::str::from_utf8(target).ok().filter(|t| is_target(t)).ok_or(BAD)?;
+        Ok(Self { method, target: target.to_owned(), version })
     }
 
     fn finish(self, fields: Fields) -> RequestHead {
@@ -327,16 +297,9 @@ fn http_version(text: &[u8]) -> Option<Result<Version, PeerMisbehaved>> {
         b"HTTP/1.0" => Some(Ok(Version::HTTP_10)),
         // A higher minor version is read as the highest we know (RFC 9110 section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9'] => Some(Ok(Version::HTTP_11)),
-        [
-            b'H',
-            b'T',
-            b'T',
-            b'P',
-            b'/',
-            b'0' | b'2'..=b'9',
-            b'.' | b' ',
-            ..,
-        ] => Some(Err(PeerMisbehaved::UnsupportedVersion)),
+        [b'H', b'T', b'T', b'P', b'/', b'0' | b'2'..=b'9', b'.' | b' ', ..] => {
+            Some(Err(PeerMisbehaved::UnsupportedVersion))
+        }
         _ => None,
     }
 }
@@ -373,9 +336,7 @@ fn field_line(buf: &[u8], start: usize) -> Result<Line, PeerMisbehaved> {
 
 /// The length without the SP and HTAB at the end.
 fn trim_end(text: &[u8]) -> usize {
-    text.iter()
-        .rposition(|b| !matches!(b, b' ' | b'\t'))
-        .map_or(0, |last| last + 1)
+    text.iter().rposition(|b| !matches!(b, b' ' | b'\t')).map_or(0, |last| last + 1)
 }
 
 /// Names what is wrong with the name that starts this line.

@@ -159,9 +159,7 @@ impl<L: StartLine> Receiver<L> {
 
     fn poll_chunked<H>(&mut self, mut decoder: Decoder) -> Result<Option<Event<H>>, Error> {
         loop {
-            let step = decoder
-                .step(&self.buf, &self.limits)
-                .map_err(|error| self.fail(error))?;
+            let step = decoder.step(&self.buf, &self.limits).map_err(|error| self.fail(error))?;
             self.state = State::Chunked(decoder);
             match step {
                 Step::More => return self.need_more(UnexpectedEof::InBody),
@@ -185,11 +183,7 @@ impl<L: StartLine> Receiver<L> {
             return Err(self.fail(PeerMisbehaved::TrailerInvalid));
         }
         self.state = State::Ended;
-        if trailers.is_empty() {
-            self.poll_body()
-        } else {
-            Ok(Some(Event::Trailers(trailers)))
-        }
+        if trailers.is_empty() { self.poll_body() } else { Ok(Some(Event::Trailers(trailers))) }
     }
 
     fn poll_until_close<H>(&mut self) -> Option<Event<H>> {
@@ -208,11 +202,7 @@ impl<L: StartLine> Receiver<L> {
     }
 
     fn need_more<H>(&mut self, place: UnexpectedEof) -> Result<Option<Event<H>>, Error> {
-        if self.eof {
-            Err(self.fail(place))
-        } else {
-            Ok(None)
-        }
+        if self.eof { Err(self.fail(place)) } else { Ok(None) }
     }
 
     /// Bytes of the body not yet handed out, where the head told.

@@ -72,10 +72,7 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn new() -> Self {
-        Self {
-            state: State::Idle,
-            out: Outbox::default(),
-        }
+        Self { state: State::Idle, out: Outbox::default() }
     }
 
     /// Queues a head. `hold` keeps the body back until [`Self::release`].

@@ -44,12 +44,7 @@ impl Server {
     pub fn new(limits: Limits) -> Self {
         let mut recv = Receiver::new(limits);
         recv.expect_head();
-        Self {
-            send: Sender::new(),
-            recv,
-            exchange: None,
-            last: None,
-        }
+        Self { send: Sender::new(), recv, exchange: None, last: None }
     }
 
     /// The buffer to read into: append to it, and do nothing else.
@@ -88,11 +83,7 @@ impl Server {
 
     /// The request is over: what follows depends on the response.
     fn after_request(&mut self) {
-        if self
-            .exchange
-            .as_ref()
-            .is_some_and(|exchange| exchange.switched)
-        {
+        if self.exchange.as_ref().is_some_and(|exchange| exchange.switched) {
             self.recv.expect_body(Framing::Upgrade);
         } else if self.send.is_complete() && self.last.is_none() {
             self.exchange = None;
@@ -113,11 +104,7 @@ impl Server {
         }
         if !control.persistent(head.version) {
             let http10 = !control.close;
-            self.last = Some(if http10 {
-                NoReuse::Http10
-            } else {
-                NoReuse::CloseReceived
-            });
+            self.last = Some(if http10 { NoReuse::Http10 } else { NoReuse::CloseReceived });
         }
         self.exchange = Some(Exchange {
             method: head.method.clone(),
@@ -136,9 +123,7 @@ impl Server {
     /// Whether the client waits for `100 Continue` before it sends the body.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
-        self.exchange
-            .as_ref()
-            .is_some_and(|exchange| exchange.expects_continue)
+        self.exchange.as_ref().is_some_and(|exchange| exchange.expects_continue)
     }
 
     /// Queues an interim response: 1xx, but not 101.
@@ -158,9 +143,7 @@ impl Server {
             return Err(ApiMisuse::WrongStatusClass);
         }
         exchange.expects_continue &= status != StatusCode::CONTINUE;
-        self.send
-            .out
-            .text(|out| response_head(out, status, fields, Missing::Nothing));
+        self.send.out.text(|out| response_head(out, status, fields, Missing::Nothing));
         Ok(())
     }
 

@@ -29,10 +29,7 @@ pub enum Seen {
 pub type Pairs = Vec<(String, Vec<u8>)>;
 
 pub fn pairs(fields: &Fields) -> Pairs {
-    fields
-        .iter()
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
+    fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 pub fn fields<const LEN: usize>(pairs: [(&str, &str); LEN]) -> Fields {
@@ -47,12 +44,7 @@ pub trait Head: std::fmt::Debug {
 impl Head for ResponseHead {
     fn seen(self) -> Seen {
         let reason = self.reason().to_owned();
-        Seen::Response(
-            self.status.as_u16(),
-            reason,
-            self.version,
-            pairs(&self.fields),
-        )
+        Seen::Response(self.status.as_u16(), reason, self.version, pairs(&self.fields))
     }
 }
 
@@ -111,10 +103,7 @@ pub fn drain(machine: &mut impl Machine, log: &mut Vec<Seen>) {
             Ok(None) => return,
             Ok(Some(event)) => event,
             Err(error) => {
-                assert!(
-                    matches!(machine.event(), Err(again) if again == error),
-                    "errors stay"
-                );
+                assert!(matches!(machine.event(), Err(again) if again == error), "errors stay");
                 if log.last() != Some(&Seen::Error(error)) {
                     log.push(Seen::Error(error));
                 }
@@ -187,9 +176,7 @@ pub fn written(machine: &mut impl Machine, slices: usize) -> Vec<u8> {
             return wire;
         }
         let before = wire.len();
-        filled[..count]
-            .iter()
-            .for_each(|slice| wire.extend_from_slice(slice));
+        filled[..count].iter().for_each(|slice| wire.extend_from_slice(slice));
         assert!(wire.len() > before, "a filled slice has bytes");
         let count = wire.len() - before;
         machine.wrote(count);
@@ -204,9 +191,7 @@ pub fn asked(method: &Method) -> Client {
 /// The same with these fields.
 pub fn asked_with(method: &Method, fields: &Fields) -> Client {
     let mut client = Client::new(Limits::default());
-    client
-        .send_head(method, "/", fields, BodyLength::None)
-        .expect("a valid head");
+    client.send_head(method, "/", fields, BodyLength::None).expect("a valid head");
     written(&mut client, 4);
     client
 }
@@ -248,7 +233,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn new() -> Self {
+    pub fn connect() -> Self {
         Self {
             client: Client::new(Limits::default()),
             server: Server::new(Limits::default()),

@@ -22,17 +22,9 @@ pub(super) struct Ran {
 
 impl Ran {
     /// The input is of no interest: take all of it, make nothing of it.
-    #[cfg(any(
-        feature = "gzip",
-        feature = "deflate",
-        feature = "brotli",
-        feature = "zstd"
-    ))]
+    #[cfg(any(feature = "gzip", feature = "deflate", feature = "brotli", feature = "zstd"))]
     fn discard(input: &[u8]) -> Self {
-        Self {
-            consumed: input.len(),
-            produced: 0,
-        }
+        Self { consumed: input.len(), produced: 0 }
     }
 }
 

@@ -31,11 +31,7 @@ pub struct DecodeError {
 
 impl DecodeError {
     pub(super) fn new(kind: DecodeErrorKind, coding: Option<Coding>) -> Self {
-        Self {
-            kind,
-            coding,
-            cause: None,
-        }
+        Self { kind, coding, cause: None }
     }
 
     pub(super) fn because(mut self, cause: io::Error) -> Self {

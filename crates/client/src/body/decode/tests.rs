@@ -1,9 +1,4 @@
-#![cfg(all(
-    feature = "gzip",
-    feature = "deflate",
-    feature = "brotli",
-    feature = "zstd"
-))]
+#![cfg(all(feature = "gzip", feature = "deflate", feature = "brotli", feature = "zstd"))]
 
 use std::io::Write;
 
@@ -128,11 +123,7 @@ fn every_coding_gives_back_what_went_in() {
     for len in [0, 1, 17, 70 * KIB, 300 * KIB] {
         let data = text(len);
         for (codings, body) in samples(&data) {
-            assert_eq!(
-                decode_whole(codings, &body).as_ref(),
-                Ok(&data),
-                "{codings} {len}"
-            );
+            assert_eq!(decode_whole(codings, &body).as_ref(), Ok(&data), "{codings} {len}");
         }
     }
 }
@@ -142,11 +133,7 @@ fn a_bodys_pieces_may_be_single_bytes() {
     let data = text(3 * KIB);
     for (codings, body) in samples(&data) {
         let mut decoder = decoder(codings, &DecodeLimits::default());
-        assert_eq!(
-            decode(&mut decoder, body.chunks(1)).unwrap(),
-            data,
-            "{codings}"
-        );
+        assert_eq!(decode(&mut decoder, body.chunks(1)).unwrap(), data, "{codings}");
     }
 }
 
@@ -192,11 +179,7 @@ fn a_cut_at_any_byte_is_truncation() {
     for (codings, body) in samples(&data) {
         for cut in 1..body.len() {
             let result = decode_whole(codings, &body[..cut]);
-            assert_eq!(
-                result,
-                Err(DecodeErrorKind::Truncated),
-                "{codings} at {cut}"
-            );
+            assert_eq!(result, Err(DecodeErrorKind::Truncated), "{codings} at {cut}");
         }
     }
 }
@@ -242,18 +225,10 @@ fn further_members_and_frames_are_decoded() {
     for (coding, body) in [("gzip", gzips), ("zstd", zstds)] {
         assert_eq!(decode_whole(coding, &body).as_ref(), Ok(&both), "{coding}");
         let mut split = decoder(coding, &DecodeLimits::default());
-        assert_eq!(
-            decode(&mut split, body.chunks(1)).unwrap(),
-            both,
-            "{coding}"
-        );
+        assert_eq!(decode(&mut split, body.chunks(1)).unwrap(), both, "{coding}");
         // The start of a second stream is no garbage: it was cut off.
         let cut = &body[..body.len() - 5];
-        assert_eq!(
-            decode_whole(coding, cut),
-            Err(DecodeErrorKind::Truncated),
-            "{coding}"
-        );
+        assert_eq!(decode_whole(coding, cut), Err(DecodeErrorKind::Truncated), "{coding}");
     }
 }
 
@@ -269,11 +244,7 @@ fn garbage_after_the_end_is_discarded() {
     for (codings, body) in samples(&data) {
         for garbage in [&[0_u8; 600][..], b"\n", b"\x1f\x8c", b"<!-- proxied -->"] {
             let padded = [&body[..], garbage].concat();
-            assert_eq!(
-                decode_whole(codings, &padded).as_ref(),
-                Ok(&data),
-                "{codings}"
-            );
+            assert_eq!(decode_whole(codings, &padded).as_ref(), Ok(&data), "{codings}");
         }
     }
 }
@@ -291,11 +262,8 @@ fn ten_gibibytes_of_zeros_stop_at_the_ratio() {
 
 #[test]
 fn size_is_capped_where_the_ratio_is_not() {
-    let limits = DecodeLimits {
-        max_size: Some(3 * MIB as u64),
-        max_ratio: None,
-        ..DecodeLimits::default()
-    };
+    let limits =
+        DecodeLimits { max_size: Some(3 * MIB as u64), max_ratio: None, ..DecodeLimits::default() };
     let (produced, kind) = swell(&mut decoder("gzip", &limits), gzipped_zeros(10 << 30));
     assert_eq!(kind, DecodeErrorKind::TooLarge);
     assert!(produced <= 3 * MIB as u64);
@@ -304,16 +272,10 @@ fn size_is_capped_where_the_ratio_is_not() {
 #[test]
 fn exactly_the_largest_size_passes() {
     let data = text(100 * KIB);
-    let limits = |max| DecodeLimits {
-        max_size: Some(max),
-        ..DecodeLimits::default()
-    };
+    let limits = |max| DecodeLimits { max_size: Some(max), ..DecodeLimits::default() };
     let body = gzip(&data);
     let len = data.len() as u64;
-    assert_eq!(
-        decode(&mut decoder("gzip", &limits(len)), [&body[..]]).unwrap(),
-        data
-    );
+    assert_eq!(decode(&mut decoder("gzip", &limits(len)), [&body[..]]).unwrap(), data);
     let error = decode(&mut decoder("gzip", &limits(len - 1)), [&body[..]]).unwrap_err();
     assert_eq!(error.kind(), DecodeErrorKind::TooLarge);
 }
@@ -323,12 +285,8 @@ fn dense_codings_and_chains_of_them_stop_at_the_ratio() {
     let zeros = vec![0; 100 * MIB];
     let (gzipped, brotlied, zstded) = (gzip(&zeros), brotli(&zeros), zstd(&zeros));
     drop(zeros);
-    let bombs = [
-        ("gzip, gzip", gzip(&gzipped)),
-        ("br", brotlied),
-        ("zstd", zstded),
-        ("gzip", gzipped),
-    ];
+    let bombs =
+        [("gzip, gzip", gzip(&gzipped)), ("br", brotlied), ("zstd", zstded), ("gzip", gzipped)];
     for (codings, bomb) in bombs {
         let limits = DecodeLimits::default();
         let mut decoder = decoder(codings, &limits);
@@ -344,22 +302,14 @@ fn a_bomb_whose_outer_layer_decodes_to_nothing_is_found() {
     // Half a million empty gzip members, gzipped: the inner layer never puts out a byte.
     let empty = gzip(b"").repeat(1 << 19);
     for codings in ["gzip, gzip", "gzip, zstd"] {
-        let bomb = if codings.ends_with("zstd") {
-            zstd(&empty)
-        } else {
-            gzip(&empty)
-        };
+        let bomb = if codings.ends_with("zstd") { zstd(&empty) } else { gzip(&empty) };
         let limits = DecodeLimits {
             max_ratio: Some(100),
             ratio_floor: MIB as u64,
             ..DecodeLimits::default()
         };
         let (produced, kind) = swell(&mut decoder(codings, &limits), [bomb].into_iter());
-        assert_eq!(
-            (produced, kind),
-            (0, DecodeErrorKind::RatioExceeded),
-            "{codings}"
-        );
+        assert_eq!((produced, kind), (0, DecodeErrorKind::RatioExceeded), "{codings}");
     }
 }
 
@@ -375,11 +325,8 @@ fn a_window_over_eight_mebibytes_is_refused() {
 #[test]
 fn a_large_window_brotli_stream_is_refused() {
     // RFC 7932 section 9.1 reserves what announces the windows of up to 1 GiB in this format.
-    let params = ::brotli::enc::BrotliEncoderParams {
-        large_window: true,
-        lgwin: 28,
-        ..Default::default()
-    };
+    let params =
+        ::brotli::enc::BrotliEncoderParams { large_window: true, lgwin: 28, ..Default::default() };
     let mut to = ::brotli::CompressorWriter::with_params(Vec::new(), 4 * KIB, &params);
     to.write_all(&text(KIB)).unwrap();
     let body = to.into_inner();
@@ -404,19 +351,9 @@ fn flushed_data_comes_out_without_waiting_for_more() {
     }
     use std::mem::take;
     let level = Compression::default();
-    check("gzip", write::GzEncoder::new(Vec::new(), level), |to| {
-        take(to.get_mut())
-    });
-    check(
-        "deflate",
-        write::ZlibEncoder::new(Vec::new(), level),
-        |to| take(to.get_mut()),
-    );
-    check(
-        "deflate",
-        write::DeflateEncoder::new(Vec::new(), level),
-        |to| take(to.get_mut()),
-    );
+    check("gzip", write::GzEncoder::new(Vec::new(), level), |to| take(to.get_mut()));
+    check("deflate", write::ZlibEncoder::new(Vec::new(), level), |to| take(to.get_mut()));
+    check("deflate", write::DeflateEncoder::new(Vec::new(), level), |to| take(to.get_mut()));
     let brotli = ::brotli::CompressorWriter::new(Vec::new(), 4 * KIB, 5, 22);
     check("br", brotli, |to| take(to.get_mut()));
     let zstd = ::zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
@@ -426,14 +363,8 @@ fn flushed_data_comes_out_without_waiting_for_more() {
 #[test]
 fn a_size_limit_is_not_held_against_an_inner_layers_framing() {
     let body = gzip(&gzip(b"tiny"));
-    let mut limits = DecodeLimits {
-        max_size: Some(4),
-        ..DecodeLimits::default()
-    };
-    assert_eq!(
-        decode(&mut decoder("gzip, gzip", &limits), [&body[..]]).unwrap(),
-        b"tiny"
-    );
+    let mut limits = DecodeLimits { max_size: Some(4), ..DecodeLimits::default() };
+    assert_eq!(decode(&mut decoder("gzip, gzip", &limits), [&body[..]]).unwrap(), b"tiny");
     // Yet an inner layer of nothing but framing is.
     limits.max_ratio = None;
     let bomb = gzip(&gzip(b"").repeat(1 << 17));
@@ -445,14 +376,9 @@ fn a_size_limit_is_not_held_against_an_inner_layers_framing() {
 fn codings_are_counted_skipped_and_left_alone() {
     let limits = DecodeLimits::default();
     let make = |values: &[&'static str]| Decoder::for_codings(values.iter().copied(), &limits);
-    for untouched in [
-        &[][..],
-        &["identity"],
-        &["", " , none"],
-        &["foo"],
-        &["gzip, foo"],
-        &["foo, gzip"],
-    ] {
+    for untouched in
+        [&[][..], &["identity"], &["", " , none"], &["foo"], &["gzip, foo"], &["foo, gzip"]]
+    {
         assert!(make(untouched).unwrap().is_none(), "{untouched:?}");
     }
     assert!(make(&["gzip", "IDENTITY, Br", "zstd"]).unwrap().is_some());
@@ -468,10 +394,7 @@ fn a_second_push_is_handed_back() {
     let body = Bytes::from(gzip(b"first"));
     decoder.push(body.clone()).unwrap();
     assert_eq!(decoder.push(body.clone()).unwrap_err(), body);
-    assert_eq!(
-        decoder.finish().unwrap_err().kind(),
-        DecodeErrorKind::Truncated
-    );
+    assert_eq!(decoder.finish().unwrap_err().kind(), DecodeErrorKind::Truncated);
 }
 
 #[test]

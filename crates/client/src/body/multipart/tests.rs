@@ -13,9 +13,7 @@ fn encoded(form: Form) -> Vec<u8> {
     let body = form.into_body();
     assert_eq!(body.length(), length);
     let frames = body.into_frames(std::sync::Arc::new(Pool::Thread));
-    let bytes = pollster::block_on(http_body_util::BodyExt::collect(frames))
-        .unwrap()
-        .to_bytes();
+    let bytes = pollster::block_on(http_body_util::BodyExt::collect(frames)).unwrap().to_bytes();
     assert!(length.is_none_or(|length| length == bytes.len() as u64));
     bytes.into()
 }
@@ -66,16 +64,10 @@ fn another_library_reads_every_kind_of_part() {
     let form = Form::new()
         .text("text", "grüße\r\n--not a boundary")
         .text("text", "")
-        .part(
-            "bytes",
-            Part::bytes(vec![0, 255]).media_type("x/y; z=1").unwrap(),
-        )
+        .part("bytes", Part::bytes(vec![0, 255]).media_type("x/y; z=1").unwrap())
         .file("file", file.path())
         .unwrap()
-        .part(
-            "stream",
-            Part::new(Body::stream(pieces)).file_name("no extension"),
-        )
+        .part("stream", Part::new(Body::stream(pieces)).file_name("no extension"))
         .part("reader", Part::new(Body::sized_reader(&b"read"[..], 4)));
     assert_eq!(form.content_length(), None);
     let name = file.path().file_name().unwrap().to_str().unwrap();
@@ -85,12 +77,7 @@ fn another_library_reads_every_kind_of_part() {
         (some("text"), None, None, vec![]),
         (some("bytes"), None, some("x/y; z=1"), vec![0, 255]),
         (some("file"), some(name), some("image/png"), contents),
-        (
-            some("stream"),
-            some("no extension"),
-            stream_type,
-            b"stream".to_vec(),
-        ),
+        (some("stream"), some("no extension"), stream_type, b"stream".to_vec()),
         (some("reader"), None, None, b"read".to_vec()),
     ];
     assert_eq!(parsed(form), expected);
@@ -98,10 +85,8 @@ fn another_library_reads_every_kind_of_part() {
 
 #[test]
 fn names_cannot_break_out_of_their_quotes() {
-    let form = Form::new().part(
-        "a\"; filename=\"x\r\nEvil: 1",
-        Part::text("v").file_name("b\"\n.txt%22\\"),
-    );
+    let form = Form::new()
+        .part("a\"; filename=\"x\r\nEvil: 1", Part::text("v").file_name("b\"\n.txt%22\\"));
     let text = String::from_utf8(encoded(form)).unwrap();
     assert!(
         text.contains(
@@ -113,10 +98,7 @@ fn names_cannot_break_out_of_their_quotes() {
 #[test]
 fn a_parts_own_fields_follow() {
     let name = HeaderName::from_static("x-part");
-    let form = Form::new().part(
-        "a",
-        Part::text("v").header(name, HeaderValue::from_static("7")),
-    );
+    let form = Form::new().part("a", Part::text("v").header(name, HeaderValue::from_static("7")));
     let text = String::from_utf8(encoded(form)).unwrap();
     assert!(text.contains("name=\"a\"\r\nx-part: 7\r\n\r\nv\r\n"));
 }

@@ -84,10 +84,7 @@ impl Body {
     /// Hands the body to a library that takes [`http_body::Body`] or [`Stream`].
     #[must_use]
     pub fn into_frames(self, runtime: Arc<dyn Runtime>) -> BodyFrames {
-        BodyFrames {
-            body: self,
-            runtime,
-        }
+        BodyFrames { body: self, runtime }
     }
 }
 

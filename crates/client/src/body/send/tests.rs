@@ -53,12 +53,9 @@ fn memory_is_one_piece_without_a_copy() {
     assert_eq!(pieces[0].as_ptr(), bytes.as_ptr());
     assert!(Body::empty().is_empty() && Body::from("").is_empty());
     assert!(next(&mut Body::empty(), &Pool::Inline).is_none());
-    for mut body in [
-        Body::from("abc"),
-        "abc".to_owned().into(),
-        b"abc".to_vec().into(),
-        b"abc"[..].into(),
-    ] {
+    for mut body in
+        [Body::from("abc"), "abc".to_owned().into(), b"abc".to_vec().into(), b"abc"[..].into()]
+    {
         assert_eq!(read(&mut body).unwrap(), b"abc");
     }
 }
@@ -83,15 +80,9 @@ fn a_range_of_a_file_ends_with_the_file() {
     let file = file_of(&contents);
     let range = |range| Body::file_range(file.path(), range);
     assert_eq!(read(&mut range(10..20).unwrap()).unwrap(), contents[10..20]);
-    assert_eq!(
-        read(&mut range(990..5000).unwrap()).unwrap(),
-        contents[990..]
-    );
+    assert_eq!(read(&mut range(990..5000).unwrap()).unwrap(), contents[990..]);
     assert!(range(1000..5000).unwrap().is_empty());
-    assert_eq!(
-        range(1001..5000).unwrap_err().kind(),
-        io::ErrorKind::InvalidInput
-    );
+    assert_eq!(range(1001..5000).unwrap_err().kind(), io::ErrorKind::InvalidInput);
 }
 
 #[test]
@@ -124,15 +115,9 @@ fn a_file_that_shrank_is_no_silent_truncation() {
     let mut gone = shrunk.try_clone().unwrap();
     file.as_file().set_len(300).unwrap();
     let (declared, actual) = (1000, 300);
-    assert_eq!(
-        mismatch(read(&mut shrunk)),
-        LengthMismatch { declared, actual }
-    );
+    assert_eq!(mismatch(read(&mut shrunk)), LengthMismatch { declared, actual });
     drop(file);
-    let error = read(&mut gone)
-        .unwrap_err()
-        .downcast::<io::Error>()
-        .unwrap();
+    let error = read(&mut gone).unwrap_err().downcast::<io::Error>().unwrap();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }
 
@@ -210,10 +195,7 @@ fn streams_skip_empty_pieces_and_hold_to_their_length() {
     let stream = || stream_of(&["ab", "", "cde"]);
     let mut body = Body::stream(stream());
     assert_eq!(pieces(&mut body, &Pool::Inline).unwrap(), ["ab", "cde"]);
-    assert_eq!(
-        read(&mut Body::sized_stream(stream(), 5)).unwrap(),
-        b"abcde"
-    );
+    assert_eq!(read(&mut Body::sized_stream(stream(), 5)).unwrap(), b"abcde");
     let long = mismatch(read(&mut Body::sized_stream(stream(), 4)));
     assert_eq!((long.declared, long.actual), (4, 5));
     let short = mismatch(read(&mut Body::sized_stream(stream(), 6)));
@@ -297,9 +279,7 @@ fn progress_is_told_a_piece_at_a_time() {
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         let of_total = |progress: &super::super::Progress| progress.total == Some(total as u64);
         assert!(seen.iter().all(of_total));
-        seen.iter()
-            .map(|progress| progress.transferred)
-            .collect::<Vec<_>>()
+        seen.iter().map(|progress| progress.transferred).collect::<Vec<_>>()
     };
     let expected = [CHUNK, 2 * CHUNK, total].map(|n| n as u64);
     assert_eq!(transferred(&seen), expected);
@@ -314,10 +294,7 @@ fn an_observed_stream_passes_pieces_on() {
     let observer: Observer = Arc::new(move |progress| {
         counter.store(progress.transferred as usize, Ordering::Relaxed);
     });
-    let items = [
-        Ok::<_, BoxError>(Bytes::from_static(b"abc")),
-        Err("late".into()),
-    ];
+    let items = [Ok::<_, BoxError>(Bytes::from_static(b"abc")), Err("late".into())];
     let mut observed = crate::Observed::new(stream::iter(items), observer, None);
     let mut next = || pollster::block_on(poll_fn(|cx| Pin::new(&mut observed).poll_next(cx)));
     assert_eq!(next().unwrap().unwrap(), "abc");

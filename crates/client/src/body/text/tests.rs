@@ -19,14 +19,9 @@ fn charsets_are_found_in_sloppy_values() {
     ] {
         assert_eq!(charset(value).as_deref(), Some("utf-8"), "{value}");
     }
-    for value in [
-        "",
-        "text/html",
-        "charset=utf-8",
-        "text/html; charset",
-        "a/b; xcharset=x",
-        "a;\"\\",
-    ] {
+    for value in
+        ["", "text/html", "charset=utf-8", "text/html; charset", "a/b; xcharset=x", "a;\"\\"]
+    {
         assert_eq!(charset(value), None, "{value}");
     }
 }
@@ -44,19 +39,10 @@ fn text(body: &[u8], content_type: &str, fallback: Option<&str>) -> String {
 fn encodings_are_chosen_by_mark_then_label_then_fallback_then_utf8() {
     let html = "text/html";
     assert_eq!(text("grüße €".as_bytes(), html, None), "grüße €");
-    assert_eq!(
-        text(b"gr\xfc\xdfe \x80", "a/b; charset=ISO-8859-1", None),
-        "grüße €"
-    );
+    assert_eq!(text(b"gr\xfc\xdfe \x80", "a/b; charset=ISO-8859-1", None), "grüße €");
     assert_eq!(text(b"gr\xfc\xdfe", html, Some("windows-1252")), "grüße");
-    assert_eq!(
-        text(b"\x93\xfa\x96\x7b", "a/b; charset=shift_jis", None),
-        "日本"
-    );
-    assert_eq!(
-        text(b"\xc8\xd5\xb1\xbe", "a/b; charset=gb2312", None),
-        "日本"
-    );
+    assert_eq!(text(b"\x93\xfa\x96\x7b", "a/b; charset=shift_jis", None), "日本");
+    assert_eq!(text(b"\xc8\xd5\xb1\xbe", "a/b; charset=gb2312", None), "日本");
     assert_eq!(text(b"\xff\xfeh\0i\0", "a/b; charset=utf-8", None), "hi");
     assert_eq!(text(b"\xfe\xff\0h\0i", "a/b; charset=latin1", None), "hi");
     assert_eq!(text(b"\xef\xbb\xbfhi", "a/b; charset=latin1", None), "hi");
@@ -98,10 +84,7 @@ fn lines(pieces: &[&str], limit: usize) -> Result<Vec<String>, LineTooLong> {
 
 #[test]
 fn lines_end_with_lf_or_crlf_even_across_pieces() {
-    assert_eq!(
-        lines(&["a\nb\r", "\n\nc\rd", "\n"], 9).unwrap(),
-        ["a", "b", "", "c\rd"]
-    );
+    assert_eq!(lines(&["a\nb\r", "\n\nc\rd", "\n"], 9).unwrap(), ["a", "b", "", "c\rd"]);
     assert_eq!(lines(&["a\n", "last"], 9).unwrap(), ["a", "last"]);
     assert_eq!(lines(&[], 9).unwrap(), [""; 0]);
 }

@@ -87,10 +87,7 @@ fn basic_credentials() {
     let value = basic("Aladdin", "open sesame").unwrap();
     assert_eq!(value, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     assert!(value.is_sensitive());
-    assert_eq!(
-        basic("test", "123\u{a3}").unwrap(),
-        "Basic dGVzdDoxMjPCow=="
-    );
+    assert_eq!(basic("test", "123\u{a3}").unwrap(), "Basic dGVzdDoxMjPCow==");
     assert_eq!(basic("", "").unwrap(), "Basic Og==");
     assert_eq!(basic("u", "p:w").unwrap(), "Basic dTpwOnc=");
     assert_eq!(basic("a:b", "c"), Err(AuthError::ColonInUser));
@@ -112,20 +109,14 @@ fn bearer_credentials() {
 fn secrets_do_not_show() {
     let (user, password) = ("ann".to_owned(), Secret::from("hunter2"));
     let all = [
-        Credentials::Basic {
-            user: user.clone(),
-            password: password.clone(),
-        },
+        Credentials::Basic { user: user.clone(), password: password.clone() },
         Credentials::Bearer(password.clone()),
         Credentials::Digest { user, password },
     ];
     for credentials in all {
         assert!(!format!("{credentials:?}").contains("hunter2"));
         let value = credentials.preemptive().unwrap();
-        assert_eq!(
-            value.is_none(),
-            matches!(credentials, Credentials::Digest { .. })
-        );
+        assert_eq!(value.is_none(), matches!(credentials, Credentials::Digest { .. }));
         assert!(value.is_none_or(|value| format!("{value:?}") == "Sensitive"));
     }
 }

@@ -23,10 +23,7 @@ impl Jar {
     /// A cookie cannot be written, which none that came over the wire causes.
     pub fn to_json(&self, session: bool) -> Result<String, CookieFileError> {
         let shelf = self.lock();
-        let all = shelf
-            .all()
-            .into_iter()
-            .filter(|cookie| session || cookie.is_persistent());
+        let all = shelf.all().into_iter().filter(|cookie| session || cookie.is_persistent());
         serde_json::to_string_pretty(&all.collect::<Vec<_>>()).map_err(CookieFileError::from_json)
     }
 
@@ -67,10 +64,7 @@ impl Jar {
             if line.trim().is_empty() || is_comment {
                 continue;
             }
-            let bad = CookieFileError {
-                line: number,
-                column: None,
-            };
+            let bad = CookieFileError { line: number, column: None };
             cookies.push(read_line(line).ok_or(bad)?);
         }
         Ok(self.add(cookies, now))
@@ -104,22 +98,11 @@ fn write_line(text: &mut String, cookie: &Cookie<'_>) {
         CookieDomain::Suffix(domain) => (format!(".{domain}"), "TRUE"),
         CookieDomain::NotPresent | CookieDomain::Empty => return,
     };
-    if [name, value, &cookie.path]
-        .iter()
-        .any(|part| part.contains('\t'))
-    {
+    if [name, value, &cookie.path].iter().any(|part| part.contains('\t')) {
         return;
     }
-    let http_only = if cookie.http_only() == Some(true) {
-        HTTP_ONLY
-    } else {
-        ""
-    };
-    let secure = if cookie.secure() == Some(true) {
-        "TRUE"
-    } else {
-        "FALSE"
-    };
+    let http_only = if cookie.http_only() == Some(true) { HTTP_ONLY } else { "" };
+    let secure = if cookie.secure() == Some(true) { "TRUE" } else { "FALSE" };
     let expires = match cookie.expires {
         CookieExpiration::AtUtc(at) => at.unix_timestamp(),
         CookieExpiration::SessionEnd => 0,
@@ -161,11 +144,7 @@ fn read_line(line: &str) -> Option<Cookie<'static>> {
         0 => CookieExpiration::SessionEnd,
         // A time that no date can express is in the far future, or past.
         at => OffsetDateTime::from_unix_timestamp(at)
-            .unwrap_or(if at > 0 {
-                far_future()
-            } else {
-                OffsetDateTime::UNIX_EPOCH
-            })
+            .unwrap_or(if at > 0 { far_future() } else { OffsetDateTime::UNIX_EPOCH })
             .into(),
     };
     Some(cookie)
@@ -197,10 +176,7 @@ impl CookieFileError {
     }
 
     fn from_json(cause: serde_json::Error) -> Self {
-        CookieFileError {
-            line: cause.line(),
-            column: Some(cause.column()),
-        }
+        CookieFileError { line: cause.line(), column: Some(cause.column()) }
     }
 }
 

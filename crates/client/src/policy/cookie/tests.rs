@@ -27,129 +27,34 @@ fn where_cookies_go() {
     // set from, value, sent to, what is sent.
     let table = [
         ("http://a.example/", "k=v", "http://a.example/", "k=v"),
-        (
-            "http://a.example/",
-            "k=v",
-            "https://a.example:8443/x",
-            "k=v",
-        ),
+        ("http://a.example/", "k=v", "https://a.example:8443/x", "k=v"),
         ("http://a.example/", "k=v", "http://b.a.example/", ""),
         ("http://a.example/", "k=v", "http://b.example/", ""),
-        (
-            "http://b.a.example/",
-            "k=v; Domain=a.example",
-            "http://a.example/",
-            "k=v",
-        ),
-        (
-            "http://b.a.example/",
-            "k=v; Domain=.a.example",
-            "http://c.a.example/",
-            "k=v",
-        ),
-        (
-            "http://b.a.example/",
-            "k=v; domain=A.EXAMPLE",
-            "http://a.example/",
-            "k=v",
-        ),
-        (
-            "http://b.a.example/",
-            "k=v; Domain=a.example",
-            "http://xa.example/",
-            "",
-        ),
-        (
-            "http://b.a.example/",
-            "k=v; Domain=",
-            "http://b.a.example/",
-            "k=v",
-        ),
-        (
-            "http://127.0.0.1/",
-            "k=v; Domain=127.0.0.1",
-            "http://127.0.0.1/",
-            "k=v",
-        ),
+        ("http://b.a.example/", "k=v; Domain=a.example", "http://a.example/", "k=v"),
+        ("http://b.a.example/", "k=v; Domain=.a.example", "http://c.a.example/", "k=v"),
+        ("http://b.a.example/", "k=v; domain=A.EXAMPLE", "http://a.example/", "k=v"),
+        ("http://b.a.example/", "k=v; Domain=a.example", "http://xa.example/", ""),
+        ("http://b.a.example/", "k=v; Domain=", "http://b.a.example/", "k=v"),
+        ("http://127.0.0.1/", "k=v; Domain=127.0.0.1", "http://127.0.0.1/", "k=v"),
         ("http://[::1]/", "k=v", "http://[::1]:80/", "k=v"),
         ("http://localhost/", "k=v", "http://localhost:8080/", "k=v"),
         ("http://a.example/x/y", "k=v", "http://a.example/x/z", "k=v"),
         ("http://a.example/x/y", "k=v", "http://a.example/x", "k=v"),
         ("http://a.example/x/y", "k=v", "http://a.example/", ""),
-        (
-            "http://a.example/x/y",
-            "k=v; Path=/",
-            "http://a.example/",
-            "k=v",
-        ),
-        (
-            "http://a.example/",
-            "k=v; Path=/x",
-            "http://a.example/x/y",
-            "k=v",
-        ),
-        (
-            "http://a.example/",
-            "k=v; Path=/x",
-            "http://a.example/xy",
-            "",
-        ),
-        (
-            "http://a.example/",
-            "k=v; Path=x",
-            "http://a.example/y",
-            "k=v",
-        ),
-        (
-            "https://a.example/",
-            "k=v; Secure",
-            "https://a.example/",
-            "k=v",
-        ),
+        ("http://a.example/x/y", "k=v; Path=/", "http://a.example/", "k=v"),
+        ("http://a.example/", "k=v; Path=/x", "http://a.example/x/y", "k=v"),
+        ("http://a.example/", "k=v; Path=/x", "http://a.example/xy", ""),
+        ("http://a.example/", "k=v; Path=x", "http://a.example/y", "k=v"),
+        ("https://a.example/", "k=v; Secure", "https://a.example/", "k=v"),
         ("https://a.example/", "k=v; Secure", "http://a.example/", ""),
-        (
-            "http://localhost/",
-            "k=v; Secure",
-            "http://localhost/",
-            "k=v",
-        ),
-        (
-            "http://127.0.0.1/",
-            "k=v; Secure",
-            "http://127.0.0.1/",
-            "k=v",
-        ),
-        (
-            "http://a.example/",
-            "k=v; HttpOnly; SameSite=Lax",
-            "http://a.example/",
-            "k=v",
-        ),
+        ("http://localhost/", "k=v; Secure", "http://localhost/", "k=v"),
+        ("http://127.0.0.1/", "k=v; Secure", "http://127.0.0.1/", "k=v"),
+        ("http://a.example/", "k=v; HttpOnly; SameSite=Lax", "http://a.example/", "k=v"),
         ("http://a.example/", "k=", "http://a.example/", "k="),
-        (
-            "http://a.example/",
-            " k = v w ;x",
-            "http://a.example/",
-            "k=v w",
-        ),
-        (
-            "http://a.example/",
-            "k=\"v\"",
-            "http://a.example/",
-            "k=\"v\"",
-        ),
-        (
-            "http://a.example/",
-            "k=a=b%20c",
-            "http://a.example/",
-            "k=a=b%20c",
-        ),
-        (
-            "http://a.example/",
-            "k=caf\u{e9}",
-            "http://a.example/",
-            "k=caf\u{e9}",
-        ),
+        ("http://a.example/", " k = v w ;x", "http://a.example/", "k=v w"),
+        ("http://a.example/", "k=\"v\"", "http://a.example/", "k=\"v\""),
+        ("http://a.example/", "k=a=b%20c", "http://a.example/", "k=a=b%20c"),
+        ("http://a.example/", "k=caf\u{e9}", "http://a.example/", "k=caf\u{e9}"),
         ("http://a.example/", "k=a\tb", "http://a.example/", ""),
     ];
     for (from, value, to, expected) in table {
@@ -178,17 +83,9 @@ fn what_is_rejected() {
         ("http://shop.co.uk/", "k=v; Domain=co.uk", Domain),
         ("http://shop.co.uk/", "k=v; Domain=.uk", Domain),
         ("http://a.github.io/", "k=v; Domain=github.io", Domain),
-        (
-            "http://a.s3.amazonaws.com/",
-            "k=v; Domain=amazonaws.com",
-            Domain,
-        ),
+        ("http://a.s3.amazonaws.com/", "k=v; Domain=amazonaws.com", Domain),
         ("http://x.y.ck/", "k=v; Domain=y.ck", Domain),
-        (
-            "http://x.xn--55qx5d.cn/",
-            "k=v; Domain=xn--55qx5d.cn",
-            Domain,
-        ),
+        ("http://x.xn--55qx5d.cn/", "k=v; Domain=xn--55qx5d.cn", Domain),
         ("http://a.internal/", "k=v; Domain=internal", Domain),
         ("http://a.example/", "k=v; Secure", Insecure),
         ("http://a.example/", "__Secure-k=v", Prefix),
@@ -196,46 +93,26 @@ fn what_is_rejected() {
         ("https://a.example/", "__Host-k=v; Secure", Prefix),
         ("https://a.example/", "__Host-k=v; Path=/", Prefix),
         ("https://a.example/", "__Host-k=v; Secure; Path=/x", Prefix),
-        (
-            "https://a.example/",
-            "__HOST-k=v; Secure; Path=/; Domain=a.example",
-            Prefix,
-        ),
+        ("https://a.example/", "__HOST-k=v; Secure; Path=/; Domain=a.example", Prefix),
     ];
     for (from, value, expected) in table {
         let jar = Jar::new();
-        assert_eq!(
-            set(&jar, from, value),
-            Err(expected),
-            "{value:?} from {from}"
-        );
+        assert_eq!(set(&jar, from, value), Err(expected), "{value:?} from {from}");
         assert!(jar.is_empty());
     }
     let jar = Jar::new();
-    assert_eq!(
-        jar.set_at(&url("http://a.example/"), b"k=\xff", now()),
-        Err(Malformed)
-    );
+    assert_eq!(jar.set_at(&url("http://a.example/"), b"k=\xff", now()), Err(Malformed));
     let large = format!("k={}", "v".repeat(4096));
     assert_eq!(set(&jar, "http://a.example/", &large), Err(Size));
     assert_eq!(set(&jar, "http://a.example/", &large[..4097]), Ok(()));
-    assert_eq!(
-        set(&jar, "https://a.example/", "__Host-k=v; Secure; Path=/"),
-        Ok(())
-    );
-    assert_eq!(
-        set(&jar, "https://a.example/", "__Secure-k=v; Secure"),
-        Ok(())
-    );
+    assert_eq!(set(&jar, "https://a.example/", "__Host-k=v; Secure; Path=/"), Ok(()));
+    assert_eq!(set(&jar, "https://a.example/", "__Secure-k=v; Secure"), Ok(()));
 }
 
 #[test]
 fn a_public_suffix_may_set_a_cookie_for_itself_alone() {
     let jar = Jar::new();
-    assert_eq!(
-        set(&jar, "http://github.io/", "k=v; Domain=github.io"),
-        Ok(())
-    );
+    assert_eq!(set(&jar, "http://github.io/", "k=v; Domain=github.io"), Ok(()));
     assert_eq!(sent(&jar, "http://github.io/"), "k=v");
     assert_eq!(sent(&jar, "http://a.github.io/"), "");
 }
@@ -246,17 +123,9 @@ fn cookies_go_by_path_length_and_then_age() {
     for (n, path) in ["/", "/x", "/x/y", "/", "/x"].iter().enumerate() {
         set(&jar, "http://a.example/", &format!("k{n}=v; Path={path}")).unwrap();
     }
-    set(
-        &jar,
-        "http://b.a.example/",
-        "d=v; Domain=a.example; Path=/x",
-    )
-    .unwrap();
+    set(&jar, "http://b.a.example/", "d=v; Domain=a.example; Path=/x").unwrap();
     set(&jar, "http://a.example/", "k0=new; Path=/").unwrap();
-    assert_eq!(
-        sent(&jar, "http://a.example/x/y"),
-        "k2=v; k1=v; k4=v; d=v; k0=new; k3=v"
-    );
+    assert_eq!(sent(&jar, "http://a.example/x/y"), "k2=v; k1=v; k4=v; d=v; k0=new; k3=v");
     assert_eq!(sent(&jar, "http://a.example/"), "k0=new; k3=v");
 }
 
@@ -279,11 +148,7 @@ fn cookies_expire() {
         ("k=v; Expires=Sun, 17 Jan 2027 08:00:00 GMT", 1, true),
         ("k=v; Expires=Sun, 17 Jan 2027 08:00:00 GMT", 2, false),
         ("k=v; Expires=Sunday, 17-Jan-27 08:00:00 GMT", 2, false),
-        (
-            "k=v; Max-Age=172800; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
-            1,
-            true,
-        ),
+        ("k=v; Max-Age=172800; Expires=Thu, 01 Jan 1970 00:00:00 GMT", 1, true),
         ("k=v; Expires=nonsense", 4000, true),
         ("k=v; Max-Age=99999999999999999999", 399, true),
         ("k=v; Max-Age=99999999999999999999", 400, false),
@@ -300,24 +165,11 @@ fn cookies_expire() {
 
 #[test]
 fn an_expired_cookie_removes() {
-    for end in [
-        "Max-Age=0",
-        "Max-Age=-5",
-        "Expires=Thu, 01 Jan 1970 00:00:00 GMT",
-    ] {
+    for end in ["Max-Age=0", "Max-Age=-5", "Expires=Thu, 01 Jan 1970 00:00:00 GMT"] {
         let jar = Jar::new();
         set(&jar, "http://a.example/", "k=v").unwrap();
-        set(
-            &jar,
-            "http://a.example/",
-            &format!("k=; {end}; Path=/other"),
-        )
-        .unwrap();
-        assert_eq!(
-            sent(&jar, "http://a.example/"),
-            "k=v",
-            "another path is another cookie"
-        );
+        set(&jar, "http://a.example/", &format!("k=; {end}; Path=/other")).unwrap();
+        assert_eq!(sent(&jar, "http://a.example/"), "k=v", "another path is another cookie");
         set(&jar, "http://a.example/", &format!("k=; {end}")).unwrap();
         assert!(jar.is_empty(), "{end}");
         set(&jar, "http://never.example/", &format!("k=; {end}")).unwrap();
@@ -330,78 +182,45 @@ fn an_insecure_origin_cannot_hide_a_secure_cookie() {
     let jar = Jar::new();
     set(&jar, "https://a.example/", "k=v; Secure; Path=/login").unwrap();
     let insecure = Err(Rejected::Insecure);
-    assert_eq!(
-        set(&jar, "http://a.example/", "k=x; Path=/login/en"),
-        insecure
-    );
-    assert_eq!(
-        set(
-            &jar,
-            "http://b.a.example/",
-            "k=x; Domain=a.example; Path=/login"
-        ),
-        insecure
-    );
+    assert_eq!(set(&jar, "http://a.example/", "k=x; Path=/login/en"), insecure);
+    assert_eq!(set(&jar, "http://b.a.example/", "k=x; Domain=a.example; Path=/login"), insecure);
     assert_eq!(set(&jar, "http://a.example/", "k=x; Path=/"), Ok(()));
-    assert_eq!(
-        set(&jar, "http://a.example/", "other=x; Path=/login"),
-        Ok(())
-    );
+    assert_eq!(set(&jar, "http://a.example/", "other=x; Path=/login"), Ok(()));
     assert_eq!(set(&jar, "https://a.example/", "k=x; Path=/login"), Ok(()));
 }
 
 #[test]
 fn a_site_can_keep_so_many() {
-    let jar = Jar::with_limits(Limits {
-        per_site: 3,
-        ..Limits::default()
-    });
+    let jar = Jar::with_limits(Limits { per_site: 3, ..Limits::default() });
     set(&jar, "https://a.example/", "s=v; Secure").unwrap();
     for n in 0..3 {
         set(&jar, &format!("https://h{n}.a.example/"), "k=v").unwrap();
     }
     assert_eq!(jar.len(), 3);
-    assert_eq!(
-        sent(&jar, "https://h0.a.example/"),
-        "",
-        "the oldest insecure one went"
-    );
+    assert_eq!(sent(&jar, "https://h0.a.example/"), "", "the oldest insecure one went");
     assert_eq!(sent(&jar, "https://a.example/"), "s=v");
     assert_eq!(sent(&jar, "https://h1.a.example/"), "k=v");
     set(&jar, "https://h3.a.example/", "k=v").unwrap();
-    assert_eq!(
-        sent(&jar, "https://h2.a.example/"),
-        "",
-        "unused for longest"
-    );
+    assert_eq!(sent(&jar, "https://h2.a.example/"), "", "unused for longest");
     assert_eq!(sent(&jar, "https://h1.a.example/"), "k=v");
 }
 
 #[test]
 fn a_jar_can_keep_so_many() {
-    let jar = Jar::with_limits(Limits {
-        total: 3,
-        ..Limits::default()
-    });
+    let jar = Jar::with_limits(Limits { total: 3, ..Limits::default() });
     set(&jar, "http://short.example/", "k=v; Max-Age=10").unwrap();
     set(&jar, "http://0.example/", "k=v").unwrap();
     set(&jar, "http://1.example/", "k=v").unwrap();
     assert_eq!(sent(&jar, "http://0.example/"), "k=v");
     let later = now() + Duration::from_secs(20);
-    jar.set_at(&url("http://2.example/"), b"k=v", later)
-        .unwrap();
+    jar.set_at(&url("http://2.example/"), b"k=v", later).unwrap();
     assert_eq!(jar.len(), 3, "only the expired one went");
-    jar.set_at(&url("http://3.example/"), b"k=v", later)
-        .unwrap();
+    jar.set_at(&url("http://3.example/"), b"k=v", later).unwrap();
     assert_eq!(jar.len(), 3);
     assert_eq!(sent(&jar, "http://1.example/"), "");
     assert_eq!(sent(&jar, "http://0.example/"), "k=v");
     set(&jar, "http://zero.example/", "k=v").unwrap();
-    let none = Jar::with_limits(Limits {
-        per_site: 0,
-        total: 0,
-        ..Limits::default()
-    });
+    let none = Jar::with_limits(Limits { per_site: 0, total: 0, ..Limits::default() });
     set(&none, "http://a.example/", "k=v").unwrap();
     assert!(none.is_empty());
 }
@@ -424,18 +243,8 @@ fn the_trait_takes_all_and_skips_what_is_bad() {
 fn filled() -> Jar {
     let jar = Jar::new();
     set(&jar, "https://a.example/x/y", "session=1").unwrap();
-    set(
-        &jar,
-        "https://a.example/",
-        "s=2; Secure; HttpOnly; Max-Age=60; Path=/p",
-    )
-    .unwrap();
-    set(
-        &jar,
-        "https://b.a.example/",
-        "d=3; Domain=a.example; Max-Age=60",
-    )
-    .unwrap();
+    set(&jar, "https://a.example/", "s=2; Secure; HttpOnly; Max-Age=60; Path=/p").unwrap();
+    set(&jar, "https://b.a.example/", "d=3; Domain=a.example; Max-Age=60").unwrap();
     set(&jar, "https://127.0.0.1/", "ip=; Max-Age=60").unwrap();
     jar
 }
@@ -513,9 +322,7 @@ fn what_is_no_cookie_file() {
         "a.example\tFALSE\t/\tFALSE\t0\t\thunter2",
     ] {
         let jar = Jar::new();
-        let error = jar
-            .add_netscape(&format!("{good}{bad}\n"), now())
-            .unwrap_err();
+        let error = jar.add_netscape(&format!("{good}{bad}\n"), now()).unwrap_err();
         assert_eq!(error.line(), 2, "{bad}");
         assert!(!error.to_string().contains("hunter2") && jar.is_empty());
     }

@@ -23,83 +23,31 @@ fn files() {
         ("", "a", None),
         ("machine a login u password p", "a", pair("u", "p")),
         ("machine a login u password p", "b", None),
-        (
-            "machine A.Example login u password p",
-            "a.example",
-            pair("u", "p"),
-        ),
-        (
-            "machine a\n\tlogin u\r\n\tpassword p\n",
-            "a",
-            pair("u", "p"),
-        ),
+        ("machine A.Example login u password p", "a.example", pair("u", "p")),
+        ("machine a\n\tlogin u\r\n\tpassword p\n", "a", pair("u", "p")),
         ("machine a password p login u", "a", pair("u", "p")),
         ("machine a login u", "a", pair("u", "")),
         ("machine a password p", "a", None),
-        (
-            "machine a login u account x password p",
-            "a",
-            pair("u", "p"),
-        ),
+        ("machine a login u account x password p", "a", pair("u", "p")),
         ("machine a login 1 machine a login 2", "a", pair("1", "")),
         ("machine a password p machine a login 2", "a", pair("2", "")),
-        (
-            "machine a login u password p default login d password e",
-            "b",
-            pair("d", "e"),
-        ),
-        (
-            "machine a login u password p default login d password e",
-            "a",
-            pair("u", "p"),
-        ),
-        (
-            "default login d password e machine a login u",
-            "a",
-            pair("u", ""),
-        ),
+        ("machine a login u password p default login d password e", "b", pair("d", "e")),
+        ("machine a login u password p default login d password e", "a", pair("u", "p")),
+        ("default login d password e machine a login u", "a", pair("u", "")),
         ("default login d password e machine a", "a", None),
-        (
-            "# machine a login x\nmachine a # the rest is a note\n login u",
-            "a",
-            pair("u", ""),
-        ),
+        ("# machine a login x\nmachine a # the rest is a note\n login u", "a", pair("u", "")),
         ("machine a login u password p#1", "a", pair("u", "p#1")),
-        (
-            "machine a login \"u v\" password \"p\\\"\\\\\\t\\x\"",
-            "a",
-            pair("u v", "p\"\\\tx"),
-        ),
-        (
-            "machine a login \"\" password \"# p\"",
-            "a",
-            pair("", "# p"),
-        ),
-        (
-            "macdef init\ncd /tmp\nlogin no\n\nmachine a login u",
-            "a",
-            pair("u", ""),
-        ),
+        ("machine a login \"u v\" password \"p\\\"\\\\\\t\\x\"", "a", pair("u v", "p\"\\\tx")),
+        ("machine a login \"\" password \"# p\"", "a", pair("", "# p")),
+        ("macdef init\ncd /tmp\nlogin no\n\nmachine a login u", "a", pair("u", "")),
         (
             "machine b macdef init\r\nmachine a login no\r\n\r\nmachine a login u",
             "a",
             pair("u", ""),
         ),
-        (
-            "machine b login x\nmacdef last\nmachine a login u",
-            "a",
-            None,
-        ),
-        (
-            "machine a login p\u{e4}ul password \u{1f511}",
-            "a",
-            pair("p\u{e4}ul", "\u{1f511}"),
-        ),
-        (
-            "machine login login password password machine",
-            "login",
-            pair("password", "machine"),
-        ),
+        ("machine b login x\nmacdef last\nmachine a login u", "a", None),
+        ("machine a login p\u{e4}ul password \u{1f511}", "a", pair("p\u{e4}ul", "\u{1f511}")),
+        ("machine login login password password machine", "login", pair("password", "machine")),
     ];
     for (text, host, expected) in table {
         let netrc: Netrc = text.parse().unwrap();
@@ -112,11 +60,7 @@ fn one_user_among_several() {
     let text = "machine a login u password 1 machine a login v password 2 default login w";
     let netrc: Netrc = text.parse().unwrap();
     assert_eq!(shown(netrc.lookup_user("a", "v")), pair("v", "2"));
-    assert_eq!(
-        shown(netrc.lookup_user("a", "w")),
-        None,
-        "the default is not for a"
-    );
+    assert_eq!(shown(netrc.lookup_user("a", "w")), None, "the default is not for a");
     assert_eq!(shown(netrc.lookup_user("b", "w")), pair("w", ""));
     assert_eq!(shown(netrc.lookup_user("b", "v")), None);
 }
@@ -126,11 +70,7 @@ fn what_is_no_netrc_file() {
     let table = [
         ("machine a\nlogin u\npasword hunter2", 3, "no keyword"),
         ("login u", 1, "`login` comes before any `machine`"),
-        (
-            "\npassword hunter2",
-            2,
-            "`password` comes before any `machine`",
-        ),
+        ("\npassword hunter2", 2, "`password` comes before any `machine`"),
         ("machine", 1, "nothing follows `machine`"),
         ("machine a login", 1, "nothing follows `login`"),
         ("machine a\n\npassword \"hunter2\n\"", 3, "a quote"),
@@ -154,12 +94,7 @@ fn passwords_do_not_show() {
 
 #[test]
 fn modes() {
-    for (mode, exposed) in [
-        (0o100600, false),
-        (0o100400, false),
-        (0o100644, true),
-        (0o620, true),
-    ] {
+    for (mode, exposed) in [(0o100600, false), (0o100400, false), (0o100644, true), (0o620, true)] {
         assert_eq!(Netrc::is_exposed(mode), exposed, "{mode:o}");
     }
 }

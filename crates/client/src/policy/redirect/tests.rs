@@ -59,11 +59,7 @@ fn methods() {
         response.method = &method;
         response.body = Body::Replayable;
         let follow = follow(&Policy::default(), &response);
-        assert_eq!(
-            (follow.method.as_str(), follow.drop_body),
-            (after, drop_body),
-            "{status}"
-        );
+        assert_eq!((follow.method.as_str(), follow.drop_body), (after, drop_body), "{status}");
         assert_eq!(follow.strip.body, drop_body);
     }
 }
@@ -81,63 +77,30 @@ fn locations() {
         (b"x#", "https://user:pw@origin.example/a/x#"),
         (b"/x#own", "https://user:pw@origin.example/x#own"),
         (b"  /x \t", "https://user:pw@origin.example/x#frag"),
-        (
-            b"https://origin.example/x",
-            "https://user:pw@origin.example/x#frag",
-        ),
-        (
-            b"https://origin.example:443/x",
-            "https://user:pw@origin.example/x#frag",
-        ),
-        (
-            b"HTTPS://ORIGIN.EXAMPLE/x",
-            "https://user:pw@origin.example/x#frag",
-        ),
+        (b"https://origin.example/x", "https://user:pw@origin.example/x#frag"),
+        (b"https://origin.example:443/x", "https://user:pw@origin.example/x#frag"),
+        (b"HTTPS://ORIGIN.EXAMPLE/x", "https://user:pw@origin.example/x#frag"),
         (b"https:/x", "https://user:pw@origin.example/x#frag"),
-        (
-            b"https://eve:evil@origin.example/x",
-            "https://user:pw@origin.example/x#frag",
-        ),
-        (
-            b"https://origin.example:8443/x",
-            "https://origin.example:8443/x#frag",
-        ),
+        (b"https://eve:evil@origin.example/x", "https://user:pw@origin.example/x#frag"),
+        (b"https://origin.example:8443/x", "https://origin.example:8443/x#frag"),
         (b"http://origin.example/x", "http://origin.example/x#frag"),
         (b"https://other.example/x", "https://other.example/x#frag"),
-        (
-            b"https://eve:evil@other.example/x",
-            "https://other.example/x#frag",
-        ),
-        (
-            b"https://user:pw@other.example/x",
-            "https://other.example/x#frag",
-        ),
+        (b"https://eve:evil@other.example/x", "https://other.example/x#frag"),
+        (b"https://user:pw@other.example/x", "https://other.example/x#frag"),
         (b"//other.example/x", "https://other.example/x#frag"),
         (b"/\\other.example/x", "https://other.example/x#frag"),
         (b"\\\\other.example/x", "https://other.example/x#frag"),
-        (
-            b"https://origin.example@other.example/",
-            "https://other.example/#frag",
-        ),
-        (
-            b"https://sub.origin.example/",
-            "https://sub.origin.example/#frag",
-        ),
+        (b"https://origin.example@other.example/", "https://other.example/#frag"),
+        (b"https://sub.origin.example/", "https://sub.origin.example/#frag"),
         (b"https://origin.example./", "https://origin.example./#frag"),
         (b"https://other.example", "https://other.example/#frag"),
         (b"https://[::1]:8/x", "https://[::1]:8/x#frag"),
         (b"https://0x7f.1/", "https://127.0.0.1/#frag"),
         (b"/a b", "https://user:pw@origin.example/a%20b#frag"),
         (b"/%zz", "https://user:pw@origin.example/%zz#frag"),
-        (
-            "/caf\u{e9}".as_bytes(),
-            "https://user:pw@origin.example/caf%C3%A9#frag",
-        ),
+        ("/caf\u{e9}".as_bytes(), "https://user:pw@origin.example/caf%C3%A9#frag"),
         (b"/caf\xe9", "https://user:pw@origin.example/caf%E9#frag"),
-        (
-            "https://b\u{fc}cher.example/".as_bytes(),
-            "https://xn--bcher-kva.example/#frag",
-        ),
+        ("https://b\u{fc}cher.example/".as_bytes(), "https://xn--bcher-kva.example/#frag"),
         (b"http:x", "http://x/#frag"),
     ];
     let from = url(FROM);
@@ -171,16 +134,9 @@ fn locations_that_cannot_be_followed() {
     ];
     let from = url(FROM);
     for (location, expected) in table {
-        let error = Policy::default()
-            .decide(&at(&from, 302, location))
-            .unwrap_err();
-        assert!(
-            error.to_string().contains(expected),
-            "{location:?}: {error}"
-        );
-        let repeats = error
-            .source()
-            .is_some_and(|s| error.to_string().contains(&s.to_string()));
+        let error = Policy::default().decide(&at(&from, 302, location)).unwrap_err();
+        assert!(error.to_string().contains(expected), "{location:?}: {error}");
+        let repeats = error.source().is_some_and(|s| error.to_string().contains(&s.to_string()));
         assert!(!repeats, "{error} repeats its source");
     }
 }
@@ -189,38 +145,19 @@ fn locations_that_cannot_be_followed() {
 fn responses_that_are_delivered() {
     let from = url(FROM);
     let stop = |policy: &Policy, response: &Redirection<'_>| {
-        assert_eq!(
-            policy.decide(response).unwrap(),
-            Verdict::Stop,
-            "{response:?}"
-        );
+        assert_eq!(policy.decide(response).unwrap(), Verdict::Stop, "{response:?}");
     };
     for status in [200, 201, 300, 304, 305, 306, 399, 404] {
         stop(&Policy::default(), &at(&from, status, b"/x"));
     }
     stop(&Policy::default(), &at(&from, 302, b""));
     stop(&Policy::default(), &at(&from, 302, b" \t "));
-    stop(
-        &Policy::default(),
-        &Redirection {
-            location: None,
-            ..at(&from, 302, b"")
-        },
-    );
+    stop(&Policy::default(), &Redirection { location: None, ..at(&from, 302, b"") });
     stop(&Policy::none(), &at(&from, 302, b"/x"));
     stop(&Policy::none(), &at(&from, 302, b"file:///x"));
-    stop(
-        &Policy::same_host(),
-        &at(&from, 302, b"https://other.example/"),
-    );
-    stop(
-        &Policy::same_origin(),
-        &at(&from, 302, b"https://origin.example:8443/"),
-    );
-    follow(
-        &Policy::same_host(),
-        &at(&from, 302, b"https://origin.example:8443/"),
-    );
+    stop(&Policy::same_host(), &at(&from, 302, b"https://other.example/"));
+    stop(&Policy::same_origin(), &at(&from, 302, b"https://origin.example:8443/"));
+    follow(&Policy::same_host(), &at(&from, 302, b"https://origin.example:8443/"));
     follow(&Policy::same_origin(), &at(&from, 302, b"/x"));
 }
 
@@ -229,17 +166,11 @@ fn one_more_than_the_limit_fails() {
     let from = url(FROM);
     let previous = vec![from.clone(); 10];
     for (followed, limit) in [(10, 10), (0, 0), (3, 2)] {
-        let response = Redirection {
-            previous: &previous[..followed],
-            ..at(&from, 302, b"/x")
-        };
+        let response = Redirection { previous: &previous[..followed], ..at(&from, 302, b"/x") };
         let error = Policy::limited(limit).decide(&response).unwrap_err();
         assert!(matches!(error, RedirectError::TooMany { limit: l } if l == limit));
     }
-    let response = Redirection {
-        previous: &previous[..9],
-        ..at(&from, 302, b"/x")
-    };
+    let response = Redirection { previous: &previous[..9], ..at(&from, 302, b"/x") };
     follow(&Policy::default(), &response);
 }
 
@@ -247,19 +178,12 @@ fn one_more_than_the_limit_fails() {
 fn a_stream_cannot_be_sent_again() {
     let from = url(FROM);
     for status in [307, 308] {
-        let response = Redirection {
-            method: &Method::POST,
-            body: Body::Once,
-            ..at(&from, status, b"/x")
-        };
+        let response =
+            Redirection { method: &Method::POST, body: Body::Once, ..at(&from, status, b"/x") };
         let error = Policy::default().decide(&response).unwrap_err();
         assert!(matches!(error, RedirectError::BodyNotReplayable));
     }
-    let response = Redirection {
-        method: &Method::POST,
-        body: Body::Once,
-        ..at(&from, 302, b"/x")
-    };
+    let response = Redirection { method: &Method::POST, body: Body::Once, ..at(&from, 302, b"/x") };
     assert!(follow(&Policy::default(), &response).drop_body);
 }
 
@@ -271,30 +195,18 @@ fn a_custom_policy_decides() {
         _ if attempt.is_cross_origin() => Action::Stop,
         _ => {
             assert_eq!(attempt.from().as_str(), FROM);
-            assert_eq!(
-                (attempt.status().as_u16(), attempt.method()),
-                (302, &Method::GET)
-            );
+            assert_eq!((attempt.status().as_u16(), attempt.method()), (302, &Method::GET));
             assert!(attempt.previous().is_empty());
             Action::Follow
         }
     });
     let from = url(FROM);
     follow(&policy, &at(&from, 302, b"/x"));
-    assert_eq!(
-        policy.decide(&at(&from, 302, b"/stop")).unwrap(),
-        Verdict::Stop
-    );
-    assert_eq!(
-        policy.decide(&at(&from, 302, b"//other.example")).unwrap(),
-        Verdict::Stop
-    );
+    assert_eq!(policy.decide(&at(&from, 302, b"/stop")).unwrap(), Verdict::Stop);
+    assert_eq!(policy.decide(&at(&from, 302, b"//other.example")).unwrap(), Verdict::Stop);
     let error = policy.decide(&at(&from, 302, b"/fail")).unwrap_err();
     assert_eq!(error.source().unwrap().to_string(), "not there");
-    let error = policy
-        .with_limit(0)
-        .decide(&at(&from, 302, b"/x"))
-        .unwrap_err();
+    let error = policy.with_limit(0).decide(&at(&from, 302, b"/x")).unwrap_err();
     assert!(matches!(error, RedirectError::TooMany { limit: 0 }));
 }
 
@@ -324,11 +236,7 @@ fn stripped_fields() {
     ];
     for (name, cross_origin, body) in table {
         let of = |cross_origin, body| Strip { cross_origin, body }.removes(name.as_bytes());
-        assert_eq!(
-            (of(true, false), of(false, true)),
-            (cross_origin, body),
-            "{name}"
-        );
+        assert_eq!((of(true, false), of(false, true)), (cross_origin, body), "{name}");
         assert!(!of(false, false));
         assert_eq!(of(true, true), cross_origin || body);
     }
@@ -340,11 +248,7 @@ fn referers() {
     let full = "https://origin.example/a/b?q=1";
     let table: [(bool, &[u8], Referer); 6] = [
         (true, b"/x", set(full)),
-        (
-            true,
-            b"https://other.example/",
-            set("https://origin.example/"),
-        ),
+        (true, b"https://other.example/", set("https://origin.example/")),
         (true, b"http://origin.example/", Referer::Remove),
         (false, b"/x", Referer::Keep),
         (false, b"https://other.example/", Referer::Keep),

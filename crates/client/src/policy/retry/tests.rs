@@ -9,11 +9,7 @@ const NEVER_SENT: Attempted<'static> = Attempted {
     ending: Ending::Failed(Failure::Closed),
     retry_after: None,
     replayable: true,
-    history: History {
-        free: 0,
-        stale: false,
-        paid: 0,
-    },
+    history: History { free: 0, stale: false, paid: 0 },
 };
 
 const ANSWERED: Attempted<'static> = Attempted {
@@ -26,10 +22,7 @@ const ANSWERED: Attempted<'static> = Attempted {
 };
 
 fn now() -> Now {
-    Now {
-        instant: Instant::now(),
-        system: UNIX_EPOCH + Duration::from_secs(1_800_000_000),
-    }
+    Now { instant: Instant::now(), system: UNIX_EPOCH + Duration::from_secs(1_800_000_000) }
 }
 
 fn half() -> u64 {
@@ -81,24 +74,10 @@ fn what_is_repeated_for_free() {
     ];
     for (method, sent, reused, response_begun, failure, expected) in table {
         let ending = Ending::Failed(failure);
-        let attempted = Attempted {
-            method,
-            sent,
-            reused,
-            response_begun,
-            ending,
-            ..NEVER_SENT
-        };
+        let attempted = Attempted { method, sent, reused, response_begun, ending, ..NEVER_SENT };
         let verdict = ask(None, &attempted);
-        assert_eq!(
-            matches!(verdict, Verdict::RetryNow(_)),
-            expected,
-            "{attempted:?}"
-        );
-        let spent = Attempted {
-            replayable: false,
-            ..attempted
-        };
+        assert_eq!(matches!(verdict, Verdict::RetryNow(_)), expected, "{attempted:?}");
+        let spent = Attempted { replayable: false, ..attempted };
         assert_eq!(ask(Some(&RetryPolicy::default()), &spent), Verdict::Done);
     }
 }
@@ -107,9 +86,7 @@ fn what_is_repeated_for_free() {
 fn free_retries_are_bounded() {
     let mut attempted = NEVER_SENT;
     for _ in 0..FREE_RETRIES {
-        let Verdict::RetryNow(history) = ask(None, &attempted) else {
-            panic!("within bounds")
-        };
+        let Verdict::RetryNow(history) = ask(None, &attempted) else { panic!("within bounds") };
         attempted.history = history;
     }
     assert_eq!(attempted.history.retries(), FREE_RETRIES);
@@ -118,19 +95,10 @@ fn free_retries_are_bounded() {
 
 #[test]
 fn a_stale_connection_is_excused_once() {
-    let first = Attempted {
-        method: &Method::GET,
-        sent: Sent::Whole,
-        ..NEVER_SENT
-    };
-    let Verdict::RetryNow(history) = ask(None, &first) else {
-        panic!("once")
-    };
+    let first = Attempted { method: &Method::GET, sent: Sent::Whole, ..NEVER_SENT };
+    let Verdict::RetryNow(history) = ask(None, &first) else { panic!("once") };
     assert_eq!(ask(None, &Attempted { history, ..first }), Verdict::Done);
-    assert!(
-        delay(&RetryPolicy::default(), &Attempted { history, ..first }).is_some(),
-        "opted in"
-    );
+    assert!(delay(&RetryPolicy::default(), &Attempted { history, ..first }).is_some(), "opted in");
 }
 
 #[test]
@@ -141,16 +109,7 @@ fn what_the_default_policy_repeats() {
         let ending = Ending::Status(StatusCode::from_u16(status).unwrap());
         let attempted = Attempted { ending, ..ANSWERED };
         assert_eq!(delay(&policy, &attempted).is_some(), worth, "{status}");
-        assert_eq!(
-            delay(
-                &policy,
-                &Attempted {
-                    method: &Method::POST,
-                    ..attempted
-                }
-            ),
-            None
-        );
+        assert_eq!(delay(&policy, &Attempted { method: &Method::POST, ..attempted }), None);
         assert_eq!(ask(None, &attempted), Verdict::Done);
     }
     let failed = |method, failure| Attempted {
@@ -163,19 +122,10 @@ fn what_the_default_policy_repeats() {
     assert!(delay(&policy, &failed(&Method::POST, Failure::Closed)).is_none());
     assert!(delay(&policy, &failed(&Method::GET, Failure::Timeout)).is_none());
     assert!(delay(&policy, &failed(&Method::GET, Failure::Other)).is_none());
-    let connect = |failure| Attempted {
-        sent: Sent::Nothing,
-        ..failed(&Method::POST, failure)
-    };
+    let connect = |failure| Attempted { sent: Sent::Nothing, ..failed(&Method::POST, failure) };
     assert!(delay(&policy, &connect(Failure::Connect)).is_some());
     assert!(delay(&policy, &connect(Failure::ConnectForGood)).is_none());
-    assert!(
-        delay(
-            &policy.clone().on_connect(false),
-            &connect(Failure::Connect)
-        )
-        .is_none()
-    );
+    assert!(delay(&policy.clone().on_connect(false), &connect(Failure::Connect)).is_none());
     let timeouts = policy.on_timeout(true);
     assert!(delay(&timeouts, &failed(&Method::GET, Failure::Timeout)).is_some());
     assert!(delay(&timeouts, &failed(&Method::POST, Failure::Timeout)).is_none());
@@ -183,32 +133,16 @@ fn what_the_default_policy_repeats() {
 
 #[test]
 fn a_truncated_response_is_not_repeated() {
-    let attempted = Attempted {
-        ending: Ending::Failed(Failure::Closed),
-        ..ANSWERED
-    };
-    assert_eq!(
-        ask(Some(&RetryPolicy::default()), &attempted),
-        Verdict::Done
-    );
+    let attempted = Attempted { ending: Ending::Failed(Failure::Closed), ..ANSWERED };
+    assert_eq!(ask(Some(&RetryPolicy::default()), &attempted), Verdict::Done);
 }
 
 #[test]
 fn delays_double_up_to_a_bound_with_full_jitter() {
     let policy = RetryPolicy::default().max_retries(u32::MAX);
     let after = |paid| {
-        let history = History {
-            paid,
-            ..History::default()
-        };
-        delay(
-            &policy,
-            &Attempted {
-                history,
-                ..ANSWERED
-            },
-        )
-        .unwrap()
+        let history = History { paid, ..History::default() };
+        delay(&policy, &Attempted { history, ..ANSWERED }).unwrap()
     };
     assert_eq!(after(0), Duration::from_millis(50));
     assert_eq!(after(1), Duration::from_millis(100));
@@ -219,23 +153,15 @@ fn delays_double_up_to_a_bound_with_full_jitter() {
     let now = now();
     for (drawn, bound) in [(0, Duration::ZERO), (u64::MAX, Duration::from_millis(100))] {
         let verdict = decide(Some(&policy), &ANSWERED, now, None, &mut || drawn);
-        let Verdict::RetryAt(at, _) = verdict else {
-            panic!("worth a retry")
-        };
+        let Verdict::RetryAt(at, _) = verdict else { panic!("worth a retry") };
         assert!(at - now.instant <= bound);
     }
 }
 
 #[test]
 fn retries_are_counted() {
-    let history = History {
-        paid: 2,
-        ..History::default()
-    };
-    let attempted = Attempted {
-        history,
-        ..ANSWERED
-    };
+    let history = History { paid: 2, ..History::default() };
+    let attempted = Attempted { history, ..ANSWERED };
     assert!(delay(&RetryPolicy::default(), &attempted).is_some());
     assert!(delay(&RetryPolicy::default().max_retries(2), &attempted).is_none());
     assert!(delay(&RetryPolicy::default().max_retries(0), &ANSWERED).is_none());
@@ -245,13 +171,7 @@ fn retries_are_counted() {
 fn the_server_names_the_delay() {
     let policy = RetryPolicy::default();
     let asked = |value: &'static str| {
-        delay(
-            &policy,
-            &Attempted {
-                retry_after: Some(value.as_bytes()),
-                ..ANSWERED
-            },
-        )
+        delay(&policy, &Attempted { retry_after: Some(value.as_bytes()), ..ANSWERED })
     };
     let own = Some(Duration::from_millis(50));
     assert_eq!(asked("3"), Some(Duration::from_secs(3)));
@@ -262,10 +182,7 @@ fn the_server_names_the_delay() {
     assert_eq!(asked("soon"), own);
     assert_eq!(asked("-1"), own);
     assert_eq!(asked(""), own);
-    assert_eq!(
-        asked("Fri, 15 Jan 2027 08:00:30 GMT"),
-        Some(Duration::from_secs(30))
-    );
+    assert_eq!(asked("Fri, 15 Jan 2027 08:00:30 GMT"), Some(Duration::from_secs(30)));
     assert_eq!(asked("Fri, 15 Jan 2027 07:00:00 GMT"), own);
     assert_eq!(asked("Sat, 15 Jan 2028 08:00:00 GMT"), None);
 }
@@ -275,19 +192,10 @@ fn no_retry_is_begun_past_the_deadline() {
     let now = now();
     let ask = |left| {
         let deadline = Some(now.instant + left);
-        decide(
-            Some(&RetryPolicy::default()),
-            &ANSWERED,
-            now,
-            deadline,
-            &mut half,
-        )
+        decide(Some(&RetryPolicy::default()), &ANSWERED, now, deadline, &mut half)
     };
     assert_eq!(ask(Duration::from_millis(50)), Verdict::Done);
-    assert!(matches!(
-        ask(Duration::from_millis(51)),
-        Verdict::RetryAt(..)
-    ));
+    assert!(matches!(ask(Duration::from_millis(51)), Verdict::RetryAt(..)));
 }
 
 #[test]
@@ -296,22 +204,13 @@ fn a_budget_is_shared_and_refills() {
     let start = now();
     let clone = policy.clone();
     let ask = |policy: &RetryPolicy, seconds| {
-        let now = Now {
-            instant: start.instant + Duration::from_secs(seconds),
-            ..start
-        };
-        matches!(
-            decide(Some(policy), &ANSWERED, now, None, &mut half),
-            Verdict::RetryAt(..)
-        )
+        let now = Now { instant: start.instant + Duration::from_secs(seconds), ..start };
+        matches!(decide(Some(policy), &ANSWERED, now, None, &mut half), Verdict::RetryAt(..))
     };
     assert!(ask(&policy, 0) && ask(&clone, 0));
     assert!(!ask(&policy, 0) && !ask(&policy, 1));
     assert!(ask(&clone, 2) && !ask(&policy, 2));
-    assert!(
-        ask(&policy, 1000) && ask(&policy, 1000) && !ask(&policy, 1000),
-        "never above reserve"
-    );
+    assert!(ask(&policy, 1000) && ask(&policy, 1000) && !ask(&policy, 1000), "never above reserve");
 }
 
 #[test]
@@ -322,15 +221,7 @@ fn a_classifier_overrules() {
         _ => Class::Default,
     });
     let of = |method, status| {
-        delay(
-            &policy,
-            &Attempted {
-                method,
-                ending: Ending::Status(status),
-                ..ANSWERED
-            },
-        )
-        .is_some()
+        delay(&policy, &Attempted { method, ending: Ending::Status(status), ..ANSWERED }).is_some()
     };
     assert!(of(&Method::POST, StatusCode::IM_A_TEAPOT));
     assert!(!of(&Method::GET, StatusCode::SERVICE_UNAVAILABLE));

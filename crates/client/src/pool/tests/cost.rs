@@ -58,10 +58,7 @@ fn shared() {
 }
 
 fn rounds() -> u64 {
-    std::env::var("POOL_ROUNDS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(1_000_000)
+    std::env::var("POOL_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000_000)
 }
 
 fn report(what: &str, begin: Instant) {

@@ -56,20 +56,12 @@ impl Wake for CountWakes {
 type Rig = SharedPool<u32, Conn>;
 
 fn rig(total: usize) -> (Rig, Arc<AtomicUsize>) {
-    let limits = Limits {
-        total: NonZeroUsize::new(total),
-        ..Limits::default()
-    };
+    let limits = Limits { total: NonZeroUsize::new(total), ..Limits::default() };
     (SharedPool::new(limits), Arc::default())
 }
 
 fn ask(pool: &Rig, key: u32) -> Acquiring<u32, Conn> {
-    pool.acquire(
-        pool.hash_of(&key),
-        |known| *known == key,
-        || key,
-        Instant::now(),
-    )
+    pool.acquire(pool.hash_of(&key), |known| *known == key, || key, Instant::now())
 }
 
 fn dial(acquired: Acquired<u32, Conn>) -> DialPermit<u32, Conn> {
@@ -115,10 +107,7 @@ fn a_dropped_dial_frees_its_unit() {
     assert!(poll(&mut waiting, &waker).is_pending());
     drop(permit);
     assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
-    assert!(matches!(
-        poll(&mut waiting, &waker),
-        Poll::Ready(Acquired::Dial(_))
-    ));
+    assert!(matches!(poll(&mut waiting, &waker), Poll::Ready(Acquired::Dial(_))));
     assert_eq!(pool.stats().open(), 0, "dropped at once, it went back");
 }
 
@@ -135,11 +124,7 @@ fn a_future_dropped_after_its_grant_passes_it_on() {
     drop(second);
     held.release(Instant::now());
     drop(first);
-    assert_eq!(
-        wakes.0.load(Ordering::SeqCst),
-        2,
-        "the first, and then the third"
-    );
+    assert_eq!(wakes.0.load(Ordering::SeqCst), 2, "the first, and then the third");
     match poll(&mut third, &waker) {
         Poll::Ready(Acquired::Lease(lease)) => assert!(lease.is_reused()),
         _ => panic!("the connection was lost"),
@@ -175,14 +160,9 @@ fn a_connection_may_use_the_pool_as_it_is_dropped() {
             let _ = self.0.stats();
         }
     }
-    let pool = SharedPool::<u32, Nosy>::new(Limits {
-        idle_per_key: 0,
-        ..Limits::default()
-    });
+    let pool = SharedPool::<u32, Nosy>::new(Limits { idle_per_key: 0, ..Limits::default() });
     let now = Instant::now();
-    let Acquired::Dial(permit) = block_on(pool.acquire(1, |_| true, || 1, now)) else {
-        panic!()
-    };
+    let Acquired::Dial(permit) = block_on(pool.acquire(1, |_| true, || 1, now)) else { panic!() };
     permit.connected(Nosy(pool.clone()), now).release(now);
     assert_eq!(pool.stats().evictions, 1);
 }
@@ -215,18 +195,18 @@ fn ten_thousand_exchanges_share_six_connections() {
 /// One exchange, with a character of its own.
 fn exchange(pool: &Rig, alive: &Arc<AtomicUsize>, most: &AtomicUsize, n: u32) {
     let mut future = ask(pool, n % 3);
-    if n % 5 == 0 {
+    if n.is_multiple_of(5) {
         // Polled once, and given up.
         let _ = poll(&mut future, Waker::noop());
         return;
     }
     let lease = match block_on(future) {
-        Acquired::Dial(_) if n % 11 == 0 => return,
+        Acquired::Dial(_) if n.is_multiple_of(11) => return,
         Acquired::Dial(permit) => permit.connected(Conn::open(alive), Instant::now()),
         Acquired::Lease(lease) => lease,
     };
     most.fetch_max(pool.stats().open(), Ordering::SeqCst);
-    if n % 13 != 0 {
+    if !n.is_multiple_of(13) {
         lease.release(Instant::now());
     }
 }

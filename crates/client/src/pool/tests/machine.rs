@@ -64,7 +64,6 @@ fn the_newest_idle_connection_is_reused_first() {
         let (permit, conn, _) = lease(&mut pool, "a", now);
         assert!(permit.is_reused());
         assert_eq!(conn, expected);
-        std::mem::forget(permit);
     }
 }
 
@@ -111,9 +110,7 @@ fn an_older_waiter_of_another_key_gets_the_unit_when_the_total_binds() {
     let same = wait(&mut pool, "a", now);
     let fx = release(&mut pool, permit, 1, now);
     assert_eq!((fx.wake.as_slice(), fx.closed), (&[other][..], vec![1]));
-    let Some(Grant::Dial(permit)) = pool.claim(other) else {
-        panic!("b dials")
-    };
+    let Some(Grant::Dial(permit)) = pool.claim(other) else { panic!("b dials") };
     let fx = release(&mut pool, permit, 2, now);
     assert_eq!((fx.wake.as_slice(), fx.closed), (&[same][..], vec![2]));
 }
@@ -138,26 +135,16 @@ fn the_longest_idle_connection_of_another_key_makes_room() {
     let _ = release(&mut pool, b, 2, now);
     let _ = release(&mut pool, a, 1, now + Duration::from_secs(1));
     let mut fx = Effects::default();
-    assert!(matches!(
-        ask(&mut pool, "c", now, &mut fx),
-        Acquire::Granted(Grant::Dial(_))
-    ));
+    assert!(matches!(ask(&mut pool, "c", now, &mut fx), Acquire::Granted(Grant::Dial(_))));
     assert_eq!(fx.closed, vec![2]);
     assert_eq!(pool.stats().evictions, 1);
-    assert_eq!(
-        pool.key_stats().count(),
-        2,
-        "a key with nothing left is forgotten"
-    );
+    assert_eq!(pool.key_stats().count(), 2, "a key with nothing left is forgotten");
 }
 
 #[test]
 fn the_idle_limit_closes_the_longest_idle() {
     let now = Instant::now();
-    let mut pool = Rig::new(Limits {
-        idle_per_key: 1,
-        ..Limits::default()
-    });
+    let mut pool = Rig::new(Limits { idle_per_key: 1, ..Limits::default() });
     let (first, second) = (dial(&mut pool, "a", now), dial(&mut pool, "a", now));
     assert!(release(&mut pool, first, 1, now).closed.is_empty());
     assert_eq!(release(&mut pool, second, 2, now).closed, vec![1]);
@@ -166,10 +153,7 @@ fn the_idle_limit_closes_the_longest_idle() {
 #[test]
 fn no_idle_connection_is_kept_with_a_limit_of_zero() {
     let now = Instant::now();
-    let mut pool = Rig::new(Limits {
-        idle_per_key: 0,
-        ..Limits::default()
-    });
+    let mut pool = Rig::new(Limits { idle_per_key: 0, ..Limits::default() });
     let permit = dial(&mut pool, "a", now);
     assert_eq!(release(&mut pool, permit, 1, now).closed, vec![1]);
     assert_eq!(pool.key_stats().count(), 0);
@@ -199,20 +183,14 @@ fn an_expired_connection_is_not_leased() {
     let _ = release(&mut pool, permit, 1, now);
     let mut fx = Effects::default();
     let later = now + Duration::from_secs(90);
-    assert!(matches!(
-        ask(&mut pool, "a", later, &mut fx),
-        Acquire::Granted(Grant::Dial(_))
-    ));
+    assert!(matches!(ask(&mut pool, "a", later, &mut fx), Acquire::Granted(Grant::Dial(_))));
     assert_eq!(fx.closed, vec![1]);
 }
 
 #[test]
 fn a_lifetime_ends_reuse_however_busy() {
     let (now, hour) = (Instant::now(), Duration::from_secs(3600));
-    let mut pool = Rig::new(Limits {
-        max_lifetime: Some(hour),
-        ..Limits::default()
-    });
+    let mut pool = Rig::new(Limits { max_lifetime: Some(hour), ..Limits::default() });
     let young = dial(&mut pool, "a", now);
     let _ = release(&mut pool, young, 1, now + hour - Duration::from_secs(1));
     assert_eq!(pool.next_expiry(), Some(now + hour));
@@ -230,18 +208,11 @@ fn a_stale_connection_leads_to_the_next_and_then_to_a_dial() {
     let (permit, conn, _) = lease(&mut pool, "a", now);
     assert_eq!(conn, 2);
     let mut fx = Effects::default();
-    let Grant::Lease(permit, 1) = pool.stale(permit, now, &mut fx) else {
-        panic!("1 is idle")
-    };
-    let Grant::Dial(permit) = pool.stale(permit, now, &mut fx) else {
-        panic!("none is idle")
-    };
+    let Grant::Lease(permit, 1) = pool.stale(permit, now, &mut fx) else { panic!("1 is idle") };
+    let Grant::Dial(permit) = pool.stale(permit, now, &mut fx) else { panic!("none is idle") };
     assert!(!permit.is_reused());
     let stats = pool.stats();
-    assert_eq!(
-        (stats.stale, stats.dialling, stats.in_use, stats.idle),
-        (2, 1, 0, 0)
-    );
+    assert_eq!((stats.stale, stats.dialling, stats.in_use, stats.idle), (2, 1, 0, 0));
     pool.abandon(permit, &mut fx);
     assert_eq!(pool.stats().open(), 0);
 }
@@ -267,10 +238,7 @@ fn a_cancelled_waiter_is_passed_over() {
     let (first, second) = (wait(&mut pool, "b", now), wait(&mut pool, "a", now));
     let mut fx = Effects::default();
     pool.cancel(first, &mut fx);
-    assert_eq!(
-        release(&mut pool, permit, 9, now).wake.as_slice(),
-        &[second]
-    );
+    assert_eq!(release(&mut pool, permit, 9, now).wake.as_slice(), &[second]);
     assert_eq!(pool.key_stats().count(), 1);
 }
 

@@ -69,27 +69,16 @@ impl Model {
     }
 
     fn dead(&self, idle: &Idle, now: Instant) -> bool {
-        self.limits
-            .idle_timeout
-            .is_some_and(|max| now - idle.since >= max)
-            || self
-                .limits
-                .max_lifetime
-                .is_some_and(|max| now - idle.created >= max)
+        self.limits.idle_timeout.is_some_and(|max| now - idle.since >= max)
+            || self.limits.max_lifetime.is_some_and(|max| now - idle.created >= max)
     }
 
     fn room_for(&self, key: u8) -> bool {
-        self.limits
-            .per_key
-            .is_none_or(|max| self.open(key) < max.get())
+        self.limits.per_key.is_none_or(|max| self.open(key) < max.get())
     }
 
     fn make_room(&mut self) -> bool {
-        if self
-            .limits
-            .total
-            .is_none_or(|max| self.open_total() < max.get())
-        {
+        if self.limits.total.is_none_or(|max| self.open_total() < max.get()) {
             return true;
         }
         if self.idle.is_empty() {
@@ -134,30 +123,16 @@ impl Model {
 
     fn release(&mut self, key: u8, conn: u32, created: Instant, now: Instant) {
         self.give_back(key);
-        if self
-            .limits
-            .max_lifetime
-            .is_some_and(|max| now - created >= max)
-        {
+        if self.limits.max_lifetime.is_some_and(|max| now - created >= max) {
             self.closed.push(conn);
             return self.serve();
         }
         match self.queue.iter().position(|&(_, of)| of == key) {
             None => {
-                let since = self
-                    .idle
-                    .iter()
-                    .map(|idle| idle.since)
-                    .fold(now, Instant::max);
-                self.idle.push(Idle {
-                    key,
-                    conn,
-                    created,
-                    since,
-                });
-                let mine: Vec<_> = (0..self.idle.len())
-                    .filter(|&at| self.idle[at].key == key)
-                    .collect();
+                let since = self.idle.iter().map(|idle| idle.since).fold(now, Instant::max);
+                self.idle.push(Idle { key, conn, created, since });
+                let mine: Vec<_> =
+                    (0..self.idle.len()).filter(|&at| self.idle[at].key == key).collect();
                 if mine.len() > self.limits.idle_per_key {
                     let idle = self.idle.remove(mine[0]);
                     self.closed.push(idle.conn);
@@ -246,10 +221,7 @@ impl Rig {
         assert_eq!(conn, expected);
         if let Some(conn) = conn {
             assert!(self.alive.contains(&conn), "a closed connection was lent");
-            assert!(
-                self.held.iter().all(|held| held.conn != Some(conn)),
-                "lent twice"
-            );
+            assert!(self.held.iter().all(|held| held.conn != Some(conn)), "lent twice");
         }
         self.held.push(Held { key, permit, conn });
     }
@@ -257,9 +229,7 @@ impl Rig {
     fn acquire(&mut self, key: u8, fx: &mut Effects<u32>) {
         let waiter = self.next_waiter;
         self.next_waiter += 1;
-        let answer = self
-            .pool
-            .acquire(u64::from(key) / 2, |k| *k == key, || key, self.now, fx);
+        let answer = self.pool.acquire(u64::from(key) / 2, |k| *k == key, || key, self.now, fx);
         match (answer, self.model.acquire(waiter, key, self.now)) {
             (Acquire::Granted(grant), Some(expected)) => self.hold(key, grant, expected),
             (Acquire::Wait(id), None) => self.waiters.push((waiter, key, id)),
@@ -268,9 +238,7 @@ impl Rig {
     }
 
     fn open(&mut self, from: usize) {
-        let dials: Vec<_> = (0..self.held.len())
-            .filter(|&i| self.held[i].conn.is_none())
-            .collect();
+        let dials: Vec<_> = (0..self.held.len()).filter(|&i| self.held[i].conn.is_none()).collect();
         if let Some(at) = pick(from, dials.len()) {
             let held = &mut self.held[dials[at]];
             self.pool.opened(&mut held.permit, self.now);
@@ -289,15 +257,13 @@ impl Rig {
         match conn {
             Some(conn) if reuse => {
                 self.model.release(key, conn, created, self.now);
-                self.pool
-                    .release(permit, conn, Verdict::Reuse, self.now, fx);
+                self.pool.release(permit, conn, Verdict::Reuse, self.now, fx);
             }
             Some(conn) => {
                 self.model.closed.push(conn);
                 self.model.give_back(key);
                 self.model.serve();
-                self.pool
-                    .release(permit, conn, Verdict::Close, self.now, fx);
+                self.pool.release(permit, conn, Verdict::Close, self.now, fx);
             }
             None => {
                 self.model.give_back(key);
@@ -393,19 +359,10 @@ impl Rig {
         self.model.closed.sort_unstable();
         assert_eq!(fx.closed, self.model.closed);
         for conn in self.model.closed.drain(..) {
-            assert!(
-                self.alive.remove(&conn),
-                "connection {conn} was closed twice"
-            );
+            assert!(self.alive.remove(&conn), "connection {conn} was closed twice");
         }
         let woken: Vec<_> = (fx.wake.iter())
-            .map(|id| {
-                self.waiters
-                    .iter()
-                    .find(|(.., known)| known == id)
-                    .unwrap()
-                    .0
-            })
+            .map(|id| self.waiters.iter().find(|(.., known)| known == id).unwrap().0)
             .collect();
         assert_eq!(woken, self.model.woken);
         self.model.woken.clear();
@@ -441,11 +398,7 @@ impl Rig {
         }
         assert!(self.waiters.is_empty(), "a waiter starved");
         self.step(&Op::CloseIdle);
-        assert!(
-            self.alive.is_empty(),
-            "connections {:?} were lost",
-            self.alive
-        );
+        assert!(self.alive.is_empty(), "connections {:?} were lost", self.alive);
         assert_eq!(self.pool.stats().open(), 0);
         assert_eq!(self.pool.key_stats().count(), 0);
     }

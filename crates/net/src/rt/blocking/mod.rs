@@ -32,6 +32,20 @@ pub struct Blocking;
 impl Blocking {
     /// Runs `future` to its end on this thread. May be called inside itself: the inner call blocks
     /// the outer one.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use mimus_net::{Runtime, rt::Blocking};
+    ///
+    /// let start = Instant::now();
+    /// let answer = Blocking::block_on(async {
+    ///     Blocking.sleep_until(start + Duration::from_millis(5)).await;
+    ///     42
+    /// });
+    /// assert_eq!(answer, 42);
+    /// assert!(start.elapsed() >= Duration::from_millis(5));
+    /// ```
     pub fn block_on<F: Future>(future: F) -> F::Output {
         let mut future = pin!(future);
         let mut turn = reactor::Turn::begin();
@@ -58,19 +72,14 @@ impl Runtime for Blocking {
 
     /// Outside of [`Blocking::block_on`] the future sleeps where it is polled.
     fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
-        Box::pin(Sleep {
-            at,
-            key: Key::unique(),
-        })
+        Box::pin(Sleep { at, key: Key::unique() })
     }
 
     /// On a thread of its own, which ends with the work: it is what gives a name lookup, which cannot
     /// be interrupted, a deadline.
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
         // When no thread can be had the work is dropped, which is how its owner learns of it.
-        let _ = thread::Builder::new()
-            .name("mimus-blocking".into())
-            .spawn(work);
+        let _ = thread::Builder::new().name("mimus-blocking".into()).spawn(work);
     }
 }
 
@@ -88,10 +97,7 @@ impl Future for Sleep {
         if rest.is_zero() {
             return Poll::Ready(());
         }
-        let wanted = Wanted {
-            ready: None,
-            until: Some(self.at),
-        };
+        let wanted = Wanted { ready: None, until: Some(self.at) };
         if reactor::want(self.key, wanted, cx.waker()).is_err() {
             thread::sleep(rest);
             return Poll::Ready(());

@@ -68,11 +68,7 @@ pub(super) fn not_here() -> io::Error {
 pub(super) fn want(key: Key, wanted: Wanted, waker: &Waker) -> io::Result<()> {
     let replaced = SLOTS.with_borrow_mut(|slots| {
         let slots = slots.as_mut().ok_or_else(not_here)?;
-        let slot = Slot {
-            key,
-            wanted,
-            waker: waker.clone(),
-        };
+        let slot = Slot { key, wanted, waker: waker.clone() };
         match slots.iter_mut().find(|s| s.key == key) {
             Some(old) => Ok(Some(std::mem::replace(old, slot))),
             None => {
@@ -172,11 +168,7 @@ struct Watch {
 
 impl Watch {
     fn new(own: &Waker) -> Self {
-        let mut watch = Watch {
-            fds: Vec::new(),
-            until: None,
-            own: 0,
-        };
+        let mut watch = Watch { fds: Vec::new(), until: None, own: 0 };
         SLOTS.with_borrow(|slots| {
             for slot in slots.iter().flatten() {
                 watch.add(slot, own);
@@ -196,8 +188,7 @@ impl Watch {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        self.until
-            .map(|at| at.saturating_duration_since(Instant::now()))
+        self.until.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
     /// Sleeps in `poll(2)`; whose sockets are ready.
@@ -210,11 +201,8 @@ impl Watch {
         if !alarm.begin(POLLING) {
             return Vec::new();
         }
-        let mut fds: Vec<_> = self
-            .fds
-            .iter()
-            .map(|(_, fd, events)| PollFd::new(fd, *events))
-            .collect();
+        let mut fds: Vec<_> =
+            self.fds.iter().map(|(_, fd, events)| PollFd::new(fd, *events)).collect();
         if let Some(bell) = bell {
             fds.push(PollFd::new(&bell.0, PollFlags::IN));
         }
@@ -261,18 +249,12 @@ struct Alarm {
 
 impl Alarm {
     fn new() -> Self {
-        Alarm {
-            state: AtomicU8::new(RUNNING),
-            thread: thread::current(),
-            bell: OnceLock::new(),
-        }
+        Alarm { state: AtomicU8::new(RUNNING), thread: thread::current(), bell: OnceLock::new() }
     }
 
     /// Goes to sleep as `how`; false when a wake has come first.
     fn begin(&self, how: u8) -> bool {
-        self.state
-            .compare_exchange(RUNNING, how, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+        self.state.compare_exchange(RUNNING, how, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     fn park(&self, timeout: Option<Duration>) {

@@ -38,10 +38,7 @@ pub(super) async fn connect(
     }
     let (fd, addr) = sys::open(to, options)?;
     let progress = sys::connect(runtime, &fd, &addr).await?;
-    let waiter = Waiter {
-        fd: Arc::new(fd),
-        key: Key::unique(),
-    };
+    let waiter = Waiter { fd: Arc::new(fd), key: Key::unique() };
     if progress == Progress::InProgress {
         poll_fn(|cx| waiter.poll_writable(cx)).await?;
     }
@@ -115,9 +112,7 @@ impl Stream {
     fn recv_alone(&mut self, buf: &mut BytesMut) -> io::Result<usize> {
         let mut exactly = false;
         loop {
-            let rest = self
-                .deadline
-                .map(|at| at.saturating_duration_since(Instant::now()));
+            let rest = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let flags = match rest {
                 None => RecvFlags::empty(),
                 Some(rest) if rest >= COARSE && !exactly => {
@@ -164,14 +159,7 @@ impl Stream {
             return Poll::Ready(sys::timed_out());
         }
         let ready = Some((Arc::downgrade(&self.fd), events));
-        match reactor::want(
-            key,
-            Wanted {
-                ready,
-                until: self.deadline,
-            },
-            cx.waker(),
-        ) {
+        match reactor::want(key, Wanted { ready, until: self.deadline }, cx.waker()) {
             Ok(()) => Poll::Pending,
             Err(e) => Poll::Ready(e),
         }

@@ -37,10 +37,7 @@ impl Codec for Deflate {
                 let consumed = 1;
                 let Some(cmf) = *first else {
                     *first = Some(byte);
-                    return Ok(Ran {
-                        consumed,
-                        produced: 0,
-                    });
+                    return Ok(Ran { consumed, produced: 0 });
                 };
                 let mut machine = Decompress::new(is_zlib_header(cmf, byte));
                 let (Ran { produced, .. }, ended) = inflate(&mut machine, &[cmf, byte], output)?;

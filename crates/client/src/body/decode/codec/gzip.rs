@@ -25,10 +25,7 @@ enum State {
 
 impl Gzip {
     pub(super) fn new() -> Self {
-        Self {
-            member: Decompress::new_gzip(WINDOW_BITS),
-            state: State::Member,
-        }
+        Self { member: Decompress::new_gzip(WINDOW_BITS), state: State::Member }
     }
 
     /// Looks whether another member follows (RFC 1952 section 2.2).
@@ -48,10 +45,7 @@ impl Gzip {
             inflate(&mut self.member, &MAGIC, output)?;
             self.state = State::Member;
         }
-        Ok(Ran {
-            consumed: 1,
-            produced: 0,
-        })
+        Ok(Ran { consumed: 1, produced: 0 })
     }
 }
 

@@ -25,20 +25,13 @@ enum State {
     Discarding,
 }
 
-const BOUNDARY: State = State::Boundary {
-    magic: [0; 4],
-    seen: 0,
-};
+const BOUNDARY: State = State::Boundary { magic: [0; 4], seen: 0 };
 
 impl Zstd {
     pub(super) fn new() -> io::Result<Self> {
         let mut decoder = Decoder::new()?;
         decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
-        Ok(Self {
-            decoder,
-            state: BOUNDARY,
-            any_frame: false,
-        })
+        Ok(Self { decoder, state: BOUNDARY, any_frame: false })
     }
 
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> io::Result<Ran> {
@@ -51,10 +44,7 @@ impl Zstd {
         } else {
             self.state = State::Frame;
         }
-        Ok(Ran {
-            consumed: from.pos(),
-            produced: to.pos(),
-        })
+        Ok(Ran { consumed: from.pos(), produced: to.pos() })
     }
 }
 
@@ -65,13 +55,7 @@ fn starts_frame(seen: &[u8]) -> bool {
         seen.iter()
             .zip(magic)
             .enumerate()
-            .all(|(at, (&byte, want))| {
-                if at == 0 {
-                    byte & mask == want
-                } else {
-                    byte == want
-                }
-            })
+            .all(|(at, (&byte, want))| if at == 0 { byte & mask == want } else { byte == want })
     };
     same([0x28, 0xb5, 0x2f, 0xfd], 0xff) || same(skippable, 0xf0)
 }
@@ -91,10 +75,7 @@ impl Codec for Zstd {
         *seen += 1;
         if !starts_frame(&magic[..*seen]) {
             if !self.any_frame {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "not a Zstandard frame",
-                ));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "not a Zstandard frame"));
             }
             self.state = State::Discarding;
             return Ok(Ran::discard(input));
@@ -103,10 +84,7 @@ impl Codec for Zstd {
             let magic = *magic;
             self.decode(&magic, output)?;
         }
-        Ok(Ran {
-            consumed: 1,
-            produced: 0,
-        })
+        Ok(Ran { consumed: 1, produced: 0 })
     }
 
     fn is_complete(&self) -> bool {
