@@ -352,7 +352,6 @@ impl<'a> Session<'a> {
             num_redirects: record.num_redirects,
             num_retries: record.num_retries,
             size_download: transfer.size_download,
-            size_upload: record.size_upload,
             size_header: record.size_header,
             size_request: record.size_request,
             times: record.times(end),
@@ -368,6 +367,7 @@ impl<'a> Session<'a> {
         };
         let Some(last) = record.last() else { return summary };
         summary.method.clone_from(&last.method);
+        summary.size_upload = last.uploaded;
         if let Some(link) = &last.link {
             summary.remote = link.info.peer;
             summary.local = link.info.local;
@@ -424,7 +424,7 @@ impl Transfer {
         self.bar = shown.then(|| Progress::new("up", 0, None));
         let bar = self.bar.clone();
         Arc::new(move |progress: mimus::Progress| {
-            recorder.lock().size_upload = progress.transferred;
+            recorder.lock().uploaded(progress.transferred);
             if let Some(bar) = &bar {
                 if let Some(total) = progress.total {
                     bar.set_total(total);

@@ -64,7 +64,7 @@ fn data_is_a_form() {
     assert_eq!(echoed(&echo, "content-length"), ["19"]);
 
     let run = mimus_in(dir.path(), &["--data-binary", "@f", &url]).ok();
-    assert_eq!(run.json()["body_length"], 12);
+    assert_eq!(run.json()["body_length"], 11);
     let run = mimus_fed(b"from\nstdin", &["--data-binary", "@-", &url]).ok();
     assert_eq!(run.json()["data"], "from\nstdin");
 }
@@ -131,7 +131,8 @@ fn fields_are_added_emptied_and_removed_in_order_and_case() {
     let echo = mimus_in(dir.path(), &[&fields[..], &[&url]].concat()).ok().json();
     let names: Vec<&str> =
         echo["headers"].as_array().unwrap().iter().map(|pair| pair[0].as_str().unwrap()).collect();
-    let ours: Vec<&&str> = names.iter().filter(|n| n.to_ascii_lowercase().starts_with("x-")).collect();
+    let ours: Vec<&&str> =
+        names.iter().filter(|n| n.to_ascii_lowercase().starts_with("x-")).collect();
     assert_eq!(ours, [&"x-lower", &"X-Empty", &"X-File", &"X-file"]);
     assert!(!names.iter().any(|n| ["accept", "user-agent"].contains(&n.to_lowercase().as_str())));
     assert_eq!(echoed(&echo, "x-empty"), [""]);

@@ -2,7 +2,7 @@
 
 use mimus_testkit::{Origin, Port};
 
-use crate::rig::{mimus, run, command};
+use crate::rig::{command, mimus, run};
 
 fn origin() -> Origin {
     Origin::start().unwrap()

@@ -48,9 +48,17 @@ fn what_happens_is_told_without_secrets() {
     let told = mimus(&args);
     assert_eq!(told.code, Some(0));
     let expected = [
-        "* connection to ", "TLS in ", "TLSv1.3, ", "> GET /cookies/set?k=s3cret HTTP/1.1\n",
-        "> Authorization: Basic [hidden]\n", "> Cookie: c=[hidden]", "< HTTP/1.1 302 Found\n",
-        "k=[hidden]; ", "* the redirect to ", "is used again", " bytes of body, ",
+        "* connection to ",
+        "TLS in ",
+        "TLSv1.3, ",
+        "> GET /cookies/set?k=s3cret HTTP/1.1\n",
+        "> Authorization: Basic [hidden]\n",
+        "> Cookie: c=[hidden]",
+        "< HTTP/1.1 302 Found\n",
+        "k=[hidden]; ",
+        "* the redirect to ",
+        "is used again",
+        " bytes of body, ",
     ];
     for text in expected {
         assert!(told.stderr.contains(text), "{text:?} is not in {}", told.stderr);
@@ -60,7 +68,9 @@ fn what_happens_is_told_without_secrets() {
         assert!(!phases.contains(secret), "{secret} is in {phases}");
     }
     let shown = mimus(&[&args[..], &["--show-secrets"]].concat());
-    assert!(shown.stderr.contains("Basic am9lOmh1bnRlcjI=") && shown.stderr.contains("c=swordfish"));
+    assert!(
+        shown.stderr.contains("Basic am9lOmh1bnRlcjI=") && shown.stderr.contains("c=swordfish")
+    );
 }
 
 #[test]
@@ -75,7 +85,13 @@ fn facts_are_written_after_each_transfer() {
     let times: Vec<f64> = run.text().split(' ').map(|t| t.parse().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
     assert!(times[3] >= 0.2 && times[2] < 0.2, "{times:?}");
-    let run = mimus(&["-w", "%{stderr}%{size_upload} %header{content-type}", "-d", "12345", &origin.http_url("/post")]);
+    let run = mimus(&[
+        "-w",
+        "%{stderr}%{size_upload} %header{content-type}",
+        "-d",
+        "12345",
+        &origin.http_url("/post"),
+    ]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), "5 application/json"));
     let run = mimus(&["-s", "-w", "%{json}", "http://nosuch.invalid/"]);
     assert_eq!(run.json()["exitcode"], 6);

@@ -57,7 +57,8 @@ fn proxies_are_gone_through() {
         mimus(&["-x", &format!("{scheme}://{}", at(Port::Socks)), &http]).ok();
     }
     mimus(&["-x", &format!("socks5h://{}", at(Port::SocksAuth)), "-U", "user:secret", &http]).ok();
-    mimus(&["-x", &format!("socks5h://{}", at(Port::SocksAuth)), "-U", "user:no", &http]).failed(97);
+    mimus(&["-x", &format!("socks5h://{}", at(Port::SocksAuth)), "-U", "user:no", &http])
+        .failed(97);
 }
 
 #[test]
@@ -86,8 +87,7 @@ fn redirects_are_followed_on_request() {
     assert_eq!(run.text(), "200 3 ");
     origin.reset();
     mimus(&["-L", "-e", "http://r/;auto", &origin.http_url("/redirect/1")]).ok();
-    let referers: Vec<_> =
-        origin.requests().iter().map(|r| r.header("referer")).collect();
+    let referers: Vec<_> = origin.requests().iter().map(|r| r.header("referer")).collect();
     assert_eq!(referers[0].as_deref(), Some("http://r/"));
     assert_eq!(referers[1].as_deref(), Some(origin.http_url("/redirect/1").as_str()));
 }
