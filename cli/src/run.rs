@@ -1,11 +1,6 @@
 //! The run, from the command line to the exit code. Read it from the top.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Arc,
-    time::Instant,
-};
+use std::{process::ExitCode, sync::Arc, time::Instant};
 
 use mimus::{
     Method, StatusCode,
@@ -14,25 +9,25 @@ use mimus::{
 };
 
 use crate::{
-    address,
     client::{self, retries},
     docs,
     exit::{Exit, Failure},
     fields::FieldFlags,
-    flags::{Flags, Targets, values::ResumeAt},
+    flags::{Flags, Targets},
     interrupt,
     observe::{Recorder, version_name},
     output::{
-        Dump, FileSink, Format, Heads, Look, Output, Paging, Screen, Sink, Stream, Summary,
-        Verbose, colours_welcome,
+        Dump, Format, Heads, Output, Stream, Summary, Verbose, colours_welcome,
         har::{Archive, Capture, Ending},
         millis,
         pretty::Palette,
         progress::Progress,
-        stderr_is_terminal, stdout_is_terminal, tell, without_userinfo, write_all,
+        stderr_is_terminal, tell, without_userinfo, write_all,
     },
     payload::Payload,
+    place,
     request::{Observer, Recipe},
+    resume::{Resumed, resumed},
 };
 
 /// Does what the command line says.
@@ -193,7 +188,7 @@ impl<'a> Session<'a> {
         let url = recipe.url(&self.targets.urls[transfer.number])?;
         transfer.method = recipe.method();
         transfer.url.clone_from(&url);
-        let (output, offset) = self.output(transfer.number, &url)?;
+        let (output, offset) = place::find(self.flags, transfer.number, &url)?;
         transfer.output = Some(output.clone());
 
         let include = self.flags.output.include || self.flags.request.head;
@@ -270,74 +265,6 @@ impl<'a> Session<'a> {
         let flags = &self.flags.terminal;
         let quiet = flags.silent || flags.verbose || flags.no_progress;
         stderr_is_terminal() && (flags.progress_bar || (worth && !quiet))
-    }
-
-    /// Where the body of the transfer goes, and from which byte on it is asked for.
-    fn output(&self, number: usize, url: &str) -> Result<(Output, Option<u64>), Failure> {
-        let Some(path) = self.file_name(number, url)? else {
-            let offset = match self.flags.output.continue_at {
-                None | Some(ResumeAt::Offset(0)) => None,
-                Some(ResumeAt::Offset(offset)) => Some(offset),
-                Some(ResumeAt::EndOfFile) => {
-                    let what = "-C - needs the file of -o or -O to go on with";
-                    return Err(Failure::new(Exit::Usage, what));
-                }
-            };
-            return Ok((Output::new(self.standard_output(false)), offset));
-        };
-        if path.as_os_str() == "-" {
-            return Ok((Output::new(self.standard_output(true)), None));
-        }
-        let mut file = FileSink::new(path, self.flags.output.create_dirs);
-        let offset = match self.flags.output.continue_at {
-            None => 0,
-            Some(ResumeAt::Offset(offset)) => offset,
-            Some(ResumeAt::EndOfFile) => file.size()?,
-        };
-        file.resume_at(offset)?;
-        Ok((Output::new(Sink::File(file)), (offset > 0).then_some(offset)))
-    }
-
-    /// The file that -o or -O names for this URL.
-    fn file_name(&self, number: usize, url: &str) -> Result<Option<PathBuf>, Failure> {
-        let flags = &self.flags.output;
-        let name = match flags.output.get(number) {
-            Some(name) => name.clone(),
-            None if flags.remote_name => match address::last_segment(url) {
-                Some(name) => PathBuf::from(name),
-                None => {
-                    let what = "the URL has no file name for -O; give one with -o";
-                    return Err(Failure::new(Exit::Write, what));
-                }
-            },
-            None => return Ok(None),
-        };
-        Ok(Some(match &flags.output_dir {
-            Some(dir) if name != Path::new("-") => dir.join(name),
-            _ => name,
-        }))
-    }
-
-    /// The standard output. `forced` is `-o -`: whatever it is, it is wanted.
-    fn standard_output(&self, forced: bool) -> Sink {
-        let flags = &self.flags.terminal;
-        let terminal = stdout_is_terminal();
-        let coloured = colours_welcome(flags.color, terminal);
-        let look = Look {
-            palette: Palette::when(coloured),
-            pretty: flags.pretty || (terminal && !flags.no_pretty && !forced),
-            paging: match (terminal && !flags.no_pager && !forced, flags.pager) {
-                (false, _) => Paging::Never,
-                (true, false) => Paging::WhenLong,
-                (true, true) => Paging::Always,
-            },
-            immediate: flags.no_buffer,
-            text_only: terminal && !forced,
-        };
-        match look.pretty || coloured || terminal {
-            true => Sink::Screen(Screen::new(look)),
-            false => Sink::Stdout,
-        }
     }
 
     fn summary(&self, transfer: &Transfer, failure: Option<&Failure>, end: Instant) -> Summary {
@@ -435,82 +362,7 @@ impl Transfer {
     }
 }
 
-/// How a server takes the wish to go on.
-#[derive(Debug, PartialEq, Eq)]
-enum Resumed {
-    /// The rest follows.
-    Continues,
-    /// There is no rest.
-    Complete,
-}
-
-/// Judges the answer to `Range: bytes=OFFSET-` (RFC 9110 sections 14.4, 15.3.7 and 15.5.17).
-fn resumed(response: &Response, offset: u64) -> Result<Resumed, Failure> {
-    let range = response.header("content-range");
-    judge_resumption(response.status(), range, offset)
-        .map_err(|what| Failure::new(Exit::Range, format!("{what}; the file stays as it was")))
-}
-
-fn judge_resumption(
-    status: StatusCode,
-    content_range: Option<&str>,
-    offset: u64,
-) -> Result<Resumed, String> {
-    let range = content_range.and_then(|text| text.trim().strip_prefix("bytes "));
-    match status {
-        StatusCode::PARTIAL_CONTENT => {
-            let first = range.and_then(|r| r.split('-').next()).and_then(|n| n.trim().parse().ok());
-            match first == Some(offset) {
-                true => Ok(Resumed::Continues),
-                false => Err(format!("the server sends other bytes than those from {offset} on")),
-            }
-        }
-        StatusCode::RANGE_NOT_SATISFIABLE => {
-            let size: Option<u64> =
-                range.and_then(|r| r.strip_prefix("*/")).and_then(|n| n.trim().parse().ok());
-            match size {
-                // A server that does not say how long it is has said that nothing follows.
-                None => Ok(Resumed::Complete),
-                Some(size) if size == offset => Ok(Resumed::Complete),
-                Some(size) => Err(format!("the server has {size} bytes, and here are {offset}")),
-            }
-        }
-        status if status.is_success() => {
-            Err("the server does not resume, but sends all of it".into())
-        }
-        status => Err(format!("the server answered {status}, and cannot resume")),
-    }
-}
-
 fn status_failure(status: StatusCode, response: &Response) -> Failure {
     let url = without_userinfo(response.url());
     Failure::new(Exit::Status, format!("the server answered {status} for {url}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_very_rest_is_appended() {
-        let judge = |status, range, offset| {
-            judge_resumption(StatusCode::from_u16(status).unwrap(), range, offset)
-        };
-        assert_eq!(judge(206, Some("bytes 10-19/20"), 10), Ok(Resumed::Continues));
-        assert_eq!(judge(206, Some("bytes 10-19/*"), 10), Ok(Resumed::Continues));
-        assert_eq!(judge(416, Some("bytes */10"), 10), Ok(Resumed::Complete));
-        assert_eq!(judge(416, None, 10), Ok(Resumed::Complete));
-        let refused = [
-            (206, Some("bytes 0-19/20")),
-            (206, None),
-            (206, Some("items 10-19/20")),
-            (416, Some("bytes */5")),
-            (200, None),
-            (404, None),
-            (302, None),
-        ];
-        for (status, range) in refused {
-            assert!(judge(status, range, 10).is_err(), "{status} {range:?}");
-        }
-    }
 }

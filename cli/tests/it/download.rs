@@ -99,7 +99,7 @@ fn compression_is_asked_for_and_undone_only_on_request() {
     assert_eq!(mimus(&[&url]).ok().stdout[..2], [0x1f, 0x8b]);
     let run = mimus(&["--compressed", &url]).ok();
     assert!(run.json().is_object());
-    let asked = origin.requests()[1].header("accept-encoding").unwrap().to_owned();
+    let asked = origin.requests()[1].header("accept-encoding").unwrap();
     assert!(asked.contains("gzip") && asked.contains("br") && asked.contains("zstd"), "{asked}");
 }
 

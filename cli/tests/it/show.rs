@@ -162,7 +162,7 @@ fn on_a_terminal(line: &str, environment: &[(&str, &str)]) -> Option<Run> {
     command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
     command.envs(environment.iter().copied()).stdin(std::process::Stdio::null());
     if Command::new("script").arg("--version").output().is_err() {
-        println!("skipped: there is no script");
+        eprintln!("skipped: there is no script");
         return None;
     }
     Some(run(&mut command))
