@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod body;
+mod curl;
 mod download;
 mod exit_codes;
 mod rig;
