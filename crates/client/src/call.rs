@@ -29,8 +29,9 @@ use crate::{
     wire,
 };
 
-/// A connection that idled for longer is looked at by a system call before it is used again.
-const IDLE_BEFORE_PROBE: Duration = Duration::from_secs(1);
+/// A connection that idled for longer is looked at by a system call before it is used again. By then
+/// the call costs nothing in comparison.
+const IDLE_BEFORE_PROBE: Duration = Duration::from_millis(1);
 
 /// Makes the call: exchange after exchange, until one of them is the answer.
 pub(crate) async fn run(client: &Arc<Inner>, request: Request) -> Result<Answer> {

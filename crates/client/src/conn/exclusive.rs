@@ -106,6 +106,8 @@ pub(crate) struct Exchange {
     /// Runs while the body waits for `100 Continue`.
     expect_timer: Option<BoxFuture<'static, ()>>,
     read_size: usize,
+    /// A new connection is read before it is written to: what the peer says unasked is no answer.
+    untouched: bool,
     /// Whether a byte of the request went out, and whether one of a response came.
     wrote: bool,
     heard: bool,
@@ -131,6 +133,7 @@ impl Exchange {
         now: Instant,
     ) -> Result<Self, Failure> {
         let length = body_length(line.method, &body);
+        let untouched = !lease.is_reused();
         let conn = &mut *lease;
         if let Some(wait) = expect_wait {
             conn.machine.set_expect_wait(wait);
@@ -153,6 +156,7 @@ impl Exchange {
             stirred: false,
             expect_timer: None,
             read_size: READ_MIN,
+            untouched,
             wrote: false,
             heard: false,
         })
@@ -211,6 +215,11 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<Event, Failure>> {
+        if std::mem::take(&mut self.untouched)
+            && let Poll::Ready(read) = self.poll_read(cx, Wait::Beside)
+        {
+            read?;
+        }
         loop {
             if let Some(event) = self.buffered_event()? {
                 return Poll::Ready(Ok(event));
