@@ -213,7 +213,8 @@ impl<'a> Call<'a> {
         permit: DialPermit<Route, Box<Conn>>,
     ) -> Result<Lease<Route, Box<Conn>>> {
         let settings = &self.request.settings;
-        let plan = route.plan(&self.request.target, self.request.method.is_safe())?;
+        let early = settings.transport.early_data && self.request.method.is_safe();
+        let plan = route.plan(&self.request.target, early)?;
         let dialer =
             Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
         let timeouts = DialTimeouts {
@@ -223,7 +224,7 @@ impl<'a> Call<'a> {
             total: self.deadline,
         };
         let dialed = dialer.dial(&plan, &timeouts).await?;
-        let conn = Box::new(Conn::new(dialed, settings.limits));
+        let conn = Box::new(Conn::new(dialed, settings.limits, early));
         tracing::debug!(host = self.request.target.authority(), peer = ?conn.info.peer, "connected");
         tell(&settings.hooks, &Observation::Connected { connection: &conn.info });
         Ok(permit.connected(conn, Instant::now()))

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{self, IoSlice},
+    sync::Arc,
     task::{Context, Poll, Waker, ready},
     time::{Duration, Instant},
 };
@@ -133,7 +134,7 @@ impl Exchange {
         now: Instant,
     ) -> Result<Self, Failure> {
         let length = body_length(line.method, &body);
-        let untouched = !lease.is_reused();
+        let untouched = !lease.is_reused() && !lease.early;
         let conn = &mut *lease;
         if let Some(wait) = expect_wait {
             conn.machine.set_expect_wait(wait);
@@ -204,6 +205,10 @@ impl Exchange {
         if let Some(Event::Head(_)) = event {
             self.phase = Phase::Body;
             self.stirred = true;
+            let conn = &mut *self.lease;
+            if std::mem::take(&mut conn.early) {
+                Arc::make_mut(&mut conn.info).tls = conn.socket.tls().cloned();
+            }
         }
         Ok(event)
     }

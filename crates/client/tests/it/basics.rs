@@ -184,7 +184,8 @@ async fn an_upgrade_hands_over_the_connection(b: Bench) {
             line.clear();
             reader.read_line(&mut line).unwrap();
         }
-        let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+        let head =
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
         stream.write_all(format!("{head}hello ").as_bytes()).unwrap();
         let mut heard = Vec::new();
         reader.by_ref().take(11).read_to_end(&mut heard).unwrap();
