@@ -179,6 +179,11 @@ impl Record {
         }
     }
 
+    /// The time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// So much of the body of the exchange under way is being sent.
     pub(crate) fn uploaded(&mut self, bytes: u64) {
         if let Some(exchange) = self.exchanges.last_mut() {

@@ -1,8 +1,31 @@
 //! Going on with a download: whether what the server sends is the rest, and nothing but the rest.
 
+use std::time::Duration;
+
 use mimus::{StatusCode, blocking::Response};
 
 use crate::exit::{Exit, Failure};
+
+/// Where a download begins.
+#[derive(Debug, Default)]
+pub(crate) struct Start {
+    /// The first byte to ask for; `None` asks for all without a word about ranges.
+    pub(crate) offset: Option<u64>,
+    /// The entity tag of what is here already.
+    pub(crate) validator: Option<String>,
+}
+
+/// The entity tag, if it is one that guarantees the same bytes: only those are of use in `If-Range`
+/// (RFC 9110 section 13.1.5).
+pub(crate) fn strong_validator(response: &Response) -> Option<String> {
+    let tag = response.header("etag")?.trim();
+    (tag.starts_with('"') && tag.ends_with('"') && tag.len() > 2).then(|| tag.to_owned())
+}
+
+/// How long to wait before the next attempt: what was asked for, else a second, doubling.
+pub(crate) fn resumption_wait(delay: Option<Duration>, earlier: u32) -> Duration {
+    delay.unwrap_or_else(|| Duration::from_secs(1 << earlier.min(9)))
+}
 
 /// How a server takes the wish to go on.
 #[derive(Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use crate::{
     payload::Payload,
     place,
     request::{Observer, Recipe},
-    resume::{Resumed, resumed},
+    resume::{Resumed, Start, resumed, resumption_wait, strong_validator},
 };
 
 /// Does what the command line says.
@@ -185,19 +185,40 @@ impl<'a> Session<'a> {
             payload: &self.payload,
             method: self.targets.method.as_ref(),
         };
-        let url = recipe.url(&self.targets.urls[transfer.number])?;
+        transfer.url = recipe.url(&self.targets.urls[transfer.number])?;
         transfer.method = recipe.method();
-        transfer.url.clone_from(&url);
-        let (output, offset) = place::find(self.flags, transfer.number, &url)?;
+        let (output, offset) = place::find(self.flags, transfer.number, &transfer.url)?;
         transfer.output = Some(output.clone());
+        let mut start = Start { offset, validator: None };
+        loop {
+            match self.attempt(transfer, &recipe, &output, &start) {
+                Err(failure) => match self.go_on(transfer, &failure)? {
+                    Some(next) => start = next,
+                    None => return Err(failure),
+                },
+                done => return done,
+            }
+        }
+    }
 
+    /// One call, from the request to the end of the body.
+    fn attempt(
+        &self,
+        transfer: &mut Transfer,
+        recipe: &Recipe<'_>,
+        output: &Output,
+        start: &Start,
+    ) -> Result<(), Failure> {
         let include = self.flags.output.include || self.flags.request.head;
         let heads = Heads::new(include.then(|| output.clone()), self.dump.clone());
         let observer = transfer.upload(self.shows_progress(recipe.has_body()));
         let mut request = recipe
-            .request(&self.client, &url, offset, observer)?
+            .request(&self.client, &transfer.url, start, observer)?
             .retry(retries(self.flags))
             .hook(transfer.recorder.clone());
+        if let Some(limit) = self.flags.policy.max_time {
+            request = request.timeout(limit.saturating_sub(transfer.recorder.lock().elapsed()));
+        }
         if let Some(verbose) = &self.verbose {
             request = request.hook(verbose.clone());
         }
@@ -210,7 +231,13 @@ impl<'a> Session<'a> {
         }
         heads.result()?;
         transfer.final_url = Some(without_userinfo(response.url()).to_string());
-        self.receive(transfer, &output, offset, &mut response)
+        if let Some(offset) = start.offset.filter(|_| transfer.method != Method::HEAD) {
+            match resumed(&response, offset)? {
+                Resumed::Continues => {}
+                Resumed::Complete => return Ok(()),
+            }
+        }
+        self.receive(transfer, output, start.offset.unwrap_or(0), &mut response)
     }
 
     /// The body, to where it belongs; and what its status means.
@@ -218,34 +245,33 @@ impl<'a> Session<'a> {
         &self,
         transfer: &mut Transfer,
         output: &Output,
-        offset: Option<u64>,
+        mut position: u64,
         response: &mut Response,
     ) -> Result<(), Failure> {
-        if let Some(offset) = offset.filter(|_| transfer.method != Method::HEAD) {
-            match resumed(response, offset)? {
-                Resumed::Continues => {}
-                Resumed::Complete => return Ok(()),
-            }
-        }
         let status = response.status();
         let failed = status.as_u16() >= 400;
         if failed && self.flags.output.fail {
             return Err(status_failure(status, response));
         }
         output.begin(response.fields(), response.content_length());
+        transfer.begun = status.is_success();
+        // A 206 that came by If-Range need not repeat the tag.
+        if status != StatusCode::PARTIAL_CONTENT || response.fields().contains("etag") {
+            transfer.validator = strong_validator(response);
+        }
         if self.shows_progress(output.path().is_some()) {
-            let start = offset.unwrap_or(0);
-            let total = response.content_length().map(|length| start + length);
-            transfer.bar = Some(Progress::new("down", start, total));
+            let total = response.content_length().map(|length| position + length);
+            transfer.bar = Some(Progress::new("down", position, total));
         }
         while let Some(piece) = response.chunk().map_err(|e| self.failure(&e))? {
             output.body(&piece)?;
+            position += piece.len() as u64;
             transfer.size_download += piece.len() as u64;
             if self.archive.is_some() {
                 transfer.capture.push(&piece);
             }
             if let Some(bar) = &transfer.bar {
-                bar.at(offset.unwrap_or(0) + transfer.size_download);
+                bar.at(position);
             }
         }
         output.finish()?;
@@ -253,6 +279,38 @@ impl<'a> Session<'a> {
             true => Err(status_failure(status, response)),
             false => Ok(()),
         }
+    }
+
+    /// Where a download that broke goes on, when -C and --retry say that it shall. The library makes
+    /// the retries up to a head; this is for what breaks behind it.
+    fn go_on(&self, transfer: &mut Transfer, failure: &Failure) -> Result<Option<Start>, Failure> {
+        let flags = &self.flags.policy;
+        let broken = matches!(failure.exit, Exit::Partial | Exit::Receive | Exit::Timeout);
+        let wanted = self.flags.output.continue_at.is_some() && transfer.method == Method::GET;
+        let left = transfer.resumptions < flags.retry.unwrap_or(0);
+        if !(broken && wanted && left && transfer.begun) {
+            return Ok(None);
+        }
+        let Some(output) = &transfer.output else { return Ok(None) };
+        let Some(size) = output.resume()? else { return Ok(None) };
+        let wait = resumption_wait(flags.retry_delay, transfer.resumptions);
+        let then = transfer.recorder.lock().elapsed() + wait;
+        if [flags.max_time, flags.retry_max_time].into_iter().flatten().any(|limit| then >= limit) {
+            return Ok(None);
+        }
+        if let Some(verbose) = &self.verbose {
+            let why = &failure.message;
+            verbose.remark(&format!("going on at byte {size} in {}: {why}", millis(wait)));
+        }
+        if let Some(bar) = transfer.bar.take() {
+            bar.clear();
+        }
+        transfer.resumptions += 1;
+        transfer.begun = false;
+        transfer.recorder.lock().num_retries += 1;
+        std::thread::sleep(wait);
+        let validator = transfer.validator.clone().filter(|_| size > 0);
+        Ok(Some(Start { offset: (size > 0).then_some(size), validator }))
     }
 
     fn failure(&self, error: &mimus::Error) -> Failure {
@@ -328,6 +386,12 @@ struct Transfer {
     capture: Capture,
     bar: Option<Progress>,
     size_download: u64,
+    /// A body worth going on with has begun.
+    begun: bool,
+    /// What tells whether the rest is still the rest of the same.
+    validator: Option<String>,
+    /// How many times a broken download was gone on with.
+    resumptions: u32,
 }
 
 impl Transfer {
@@ -342,6 +406,9 @@ impl Transfer {
             capture: Capture::default(),
             bar: None,
             size_download: 0,
+            begun: false,
+            validator: None,
+            resumptions: 0,
         }
     }
 

@@ -2,8 +2,10 @@
 
 use std::{
     fs,
-    io::Read,
+    io::{Read, Write},
+    net::TcpListener,
     process::{Command, Stdio},
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -81,6 +83,63 @@ fn what_came_of_a_broken_download_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     mimus_in(dir.path(), &["-o", "f", &origin.http_url("/bad/truncate")]).failed(18);
     assert!(!fs::read(dir.path().join("f")).unwrap().is_empty());
+}
+
+/// Answers one connection after the other, each with the next answer, and closes it. Gives back the
+/// heads that it was asked.
+fn answering(answers: &'static [&'static str]) -> (String, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/f", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        let serve = |answer: &&str| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8(head).unwrap().to_lowercase()
+        };
+        answers.iter().map(serve).collect()
+    });
+    (url, served)
+}
+
+#[test]
+fn a_download_that_breaks_is_gone_on_with_in_the_same_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let (url, served) = answering(&[
+        "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 10\r\n\r\n0123",
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n45",
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 6-9/10\r\nContent-Length: 4\r\n\r\n6789",
+    ]);
+    let flags =
+        ["-C", "-", "-o", "f", "--retry", "5", "--retry-delay", "0", "-w", "%{num_retries}"];
+    assert_eq!(mimus_in(dir.path(), &[&flags[..], &[&url]].concat()).ok().text(), "2");
+    assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"0123456789");
+    let heads = served.join().unwrap();
+    assert!(!heads[0].contains("\r\nrange:"));
+    assert!(
+        heads[1].contains("\r\nrange: bytes=4-\r\n") && heads[1].contains("\r\nif-range: \"v1\"")
+    );
+    assert!(
+        heads[2].contains("\r\nrange: bytes=6-\r\n") && heads[2].contains("\r\nif-range: \"v1\"")
+    );
+}
+
+#[test]
+fn a_download_that_changed_meanwhile_is_not_gone_on_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let (url, served) = answering(&[
+        "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 10\r\n\r\n0123",
+        "HTTP/1.1 200 OK\r\nETag: \"v2\"\r\nContent-Length: 10\r\n\r\nabcdefghij",
+    ]);
+    let flags = ["-C", "-", "-o", "f", "--retry", "5", "--retry-delay", "0"];
+    mimus_in(dir.path(), &[&flags[..], &[&url]].concat()).failed(33);
+    assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"0123");
+    served.join().unwrap();
 }
 
 #[test]
