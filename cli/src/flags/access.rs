@@ -37,7 +37,7 @@ pub(crate) struct PolicyFlags {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) retry: Option<u32>,
 
-    /// Draw the wait before each retry from up to this many seconds
+    /// Wait this many seconds before each retry
     #[arg(
         long,
         value_name = "SECONDS",

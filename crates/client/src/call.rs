@@ -123,13 +123,14 @@ impl<'a> Call<'a> {
         self.attempts += 1;
         let route = RouteRef::of(&self.request)?;
         let forwarding = route.forwarding_proxy();
-        let body_comes = self.request.body.length() != Some(0);
+        let body_comes = !self.request.body.is_empty();
         let additions = wire::Additions {
             authorization: self.memory.authorization(&self.request, self.client)?,
             forwarding,
             expect_continue: body_comes && self.request.settings.expect_continue.is_some(),
         };
-        let mut fields = wire::fields(self.client, &self.request, additions)?;
+        let length = wire::body_length(&self.request);
+        let mut fields = wire::fields(self.client, &self.request, length, additions)?;
         self.ask_hooks(&mut fields)?;
         let lease = self.connect(&route).await?;
         let forwards = forwarding.is_some();
@@ -138,6 +139,7 @@ impl<'a> Call<'a> {
             method: &self.request.method,
             target: wire::target(&self.request.target, forwards),
             fields: &fields,
+            length,
         };
         self.tell_sending(&lease, &line);
         let timeouts = &self.request.settings.timeouts;
@@ -224,7 +226,7 @@ impl<'a> Call<'a> {
             total: self.deadline,
         };
         let dialed = dialer.dial(&plan, &timeouts).await?;
-        let conn = Box::new(Conn::new(dialed, settings.limits, early));
+        let conn = Box::new(Conn::new(dialed, plan.proxy, settings.limits, early));
         tracing::debug!(host = self.request.target.authority(), peer = ?conn.info.peer, "connected");
         tell(&settings.hooks, &Observation::Connected { connection: &conn.info });
         Ok(permit.connected(conn, Instant::now()))

@@ -123,7 +123,13 @@ macro_rules! client_methods {
 
         /// What the pool holds and has done so far.
         pub fn pool_stats(&self) -> $crate::PoolStats {
-            self.inner.pool.stats()
+            self.inner.pool.stats(std::time::Instant::now())
+        }
+
+        /// The same for each origin, proxy and kind of connection, in no order.
+        pub fn pool_stats_by_route(&self) -> Vec<(String, $crate::PoolStats)> {
+            let all = self.inner.pool.key_stats(std::time::Instant::now());
+            all.into_iter().map(|(route, stats)| (route.to_string(), stats)).collect()
         }
 
         /// Closes the connections that nobody uses.
@@ -201,7 +207,7 @@ impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("runtime", &self.dialer.runtime)
-            .field("pool", &self.pool.stats())
+            .field("pool", &self.pool)
             .finish_non_exhaustive()
     }
 }

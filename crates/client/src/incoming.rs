@@ -36,7 +36,11 @@ pub struct Incoming {
     trailers: Option<Fields>,
     /// What came beyond the head of an upgrade. There is no body then.
     upgraded: Option<Bytes>,
+    /// The response is over, but the request is not.
+    over: bool,
     ended: Option<Instant>,
+    /// Bytes as they came.
+    received: u64,
     runtime: Arc<dyn Runtime>,
 }
 
@@ -87,7 +91,9 @@ impl Incoming {
             decoder: decoder.map(Box::new),
             trailers: None,
             upgraded: None,
+            over: false,
             ended: None,
+            received: 0,
             runtime,
         };
         match (incoming.length, reading.limit) {
@@ -105,6 +111,10 @@ impl Incoming {
             match event {
                 Some(Event::Data(data)) if self.first.is_none() => self.first = Some(data),
                 Some(Event::Trailers(fields)) => self.trailers = Some(fields),
+                Some(Event::End) if exchange.is_sending() => {
+                    self.over = true;
+                    break;
+                }
                 Some(Event::End) => {
                     self.ended = Some(now);
                     exchange.finish(now);
@@ -130,6 +140,11 @@ impl Incoming {
     /// body.
     pub fn length(&self) -> Option<u64> {
         self.length
+    }
+
+    /// The bytes read so far as they came: before decoding, without the framing of chunks.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// When the end was read.
@@ -211,25 +226,39 @@ impl Incoming {
 
     fn poll_raw(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>>> {
         if let Some(first) = self.first.take() {
+            self.received += first.len() as u64;
             return Poll::Ready(Ok(Some(first)));
         }
         while let (Some(exchange), None) = (&mut self.rest, &self.upgraded) {
+            if self.over {
+                let sent = ready!(exchange.poll_rest(cx, &*self.runtime));
+                sent.map_err(|e| e.into_error(Phase::Send).after_sending(true))?;
+                self.finish();
+                break;
+            }
             let event = ready!(exchange.poll_event(cx, &*self.runtime));
             match event.map_err(|e| e.into_error(Phase::Body).after_sending(true))? {
-                Event::Data(data) => return Poll::Ready(Ok(Some(data))),
-                Event::Trailers(fields) => self.trailers = Some(fields),
-                Event::End => {
-                    let now = Instant::now();
-                    self.ended = Some(now);
-                    if let Some(exchange) = self.rest.take() {
-                        exchange.finish(now);
-                    }
+                Event::Data(data) => {
+                    self.received += data.len() as u64;
+                    return Poll::Ready(Ok(Some(data)));
                 }
+                Event::Trailers(fields) => self.trailers = Some(fields),
+                // The server may have answered before it heard all: it gets the rest.
+                Event::End if exchange.is_sending() => self.over = true,
+                Event::End => self.finish(),
                 // Nothing else comes after a head that is not an upgrade's.
                 _ => {}
             }
         }
         Poll::Ready(Ok(None))
+    }
+
+    fn finish(&mut self) {
+        let now = Instant::now();
+        self.ended = Some(now);
+        if let Some(exchange) = self.rest.take() {
+            exchange.finish(now);
+        }
     }
 
     /// Nothing of the rest can be used.

@@ -1,6 +1,7 @@
 //! From a call to the whole pool key: everything that makes one connection different from another.
 
 use std::{
+    fmt,
     hash::{Hash, Hasher},
     sync::Arc,
 };
@@ -103,6 +104,20 @@ impl<'a> RouteRef<'a> {
 
     pub(crate) fn transport(&self) -> &Transport {
         self.transport
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)?;
+        if let Some(path) = &self.transport.unix {
+            write!(f, " at {}", path.display())?;
+        }
+        match &self.proxy {
+            Some(proxy) => write!(f, " by {proxy}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A request's fields as they go on the wire.
 
-use http::HeaderValue;
+use http::{HeaderValue, Method};
 use mimus_net::proxy::Proxy;
-use mimus_proto::Fields;
+use mimus_proto::{BodyLength, Fields};
 
 use crate::{
     Result,
@@ -29,6 +29,7 @@ const FIELD_SIZE: usize = 48;
 pub(crate) fn fields(
     client: &Inner,
     request: &Request,
+    length: BodyLength,
     additions: Additions<'_>,
 ) -> Result<Fields> {
     let user = &request.fields;
@@ -65,7 +66,32 @@ pub(crate) fn fields(
         };
         set(&mut fields, "Cookie", &all)?;
     }
+    frame(&mut fields, length)?;
     Ok(fields)
+}
+
+/// How the body's length is announced. A method that expects content says so even when there is none
+/// (RFC 9110 section 8.6).
+pub(crate) fn body_length(request: &Request) -> BodyLength {
+    let expects_content = matches!(request.method, Method::POST | Method::PUT | Method::PATCH);
+    match request.body.length() {
+        Some(0) if !expects_content => BodyLength::None,
+        Some(n) => BodyLength::Known(n),
+        None => BodyLength::Chunked,
+    }
+}
+
+/// What frames the body (RFC 9112 section 6), unless the user wrote a field that does; whether that
+/// one fits is checked where the head is written.
+fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
+    if fields.contains("content-length") || fields.contains("transfer-encoding") {
+        return Ok(());
+    }
+    match length {
+        BodyLength::None => Ok(()),
+        BodyLength::Known(n) => set(fields, "Content-Length", n.to_string().as_bytes()),
+        BodyLength::Chunked => set(fields, "Transfer-Encoding", b"chunked"),
+    }
 }
 
 /// The request target: absolute-form to a proxy that forwards (RFC 9112 section 3.2.2), else

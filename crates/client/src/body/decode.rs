@@ -159,12 +159,6 @@ impl Decoder {
         }))
     }
 
-    /// Whether the last pushed piece is used up.
-    #[must_use]
-    pub fn wants_input(&self) -> bool {
-        self.stages.first().is_none_or(|stage| stage.input.is_empty())
-    }
-
     /// Gives the decoder its next piece of the encoded body.
     ///
     /// # Errors

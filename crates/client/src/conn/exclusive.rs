@@ -81,7 +81,9 @@ impl Failure {
 pub(crate) struct RequestLine<'a> {
     pub(crate) method: &'a Method,
     pub(crate) target: &'a str,
+    /// With what `length` calls for among them.
     pub(crate) fields: &'a Fields,
+    pub(crate) length: BodyLength,
 }
 
 /// How far the request is.
@@ -133,7 +135,7 @@ impl Exchange {
         deadlines: Deadlines,
         now: Instant,
     ) -> Result<Self, Failure> {
-        let length = body_length(line.method, &body);
+        let length = line.length;
         let untouched = !lease.is_reused() && !lease.early;
         let conn = &mut *lease;
         if let Some(wait) = expect_wait {
@@ -237,15 +239,21 @@ impl Exchange {
         }
     }
 
-    /// Sets the deadline of the phase anew, if there is reason to.
-    fn refresh_deadline(&mut self) {
+    /// Sets the deadline of the phase anew, if there is reason to. Sockets look at theirs only when
+    /// they have to wait; a peer that never makes them wait is stopped here.
+    fn refresh_deadline(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.stirred) {
+            let now = Instant::now();
+            if self.deadlines.total.is_some_and(|total| total <= now) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             let limit = match self.phase {
                 Phase::Head => self.deadlines.head,
                 _ => self.deadlines.idle,
             };
-            self.lease.socket.set_deadline(self.deadlines.of(limit, Instant::now()));
+            self.lease.socket.set_deadline(self.deadlines.of(limit, now));
         }
+        Ok(())
     }
 
     /// Moves the request out. Ready when all of it went, or no more of it will.
@@ -311,7 +319,7 @@ impl Exchange {
     /// Writes what is queued, all of it.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.lease.machine.has_output() {
-            self.refresh_deadline();
+            self.refresh_deadline()?;
             let conn = &mut *self.lease;
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = conn.machine.poll_transmit(&mut slices);
@@ -339,7 +347,9 @@ impl Exchange {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<Result<(), Failure>> {
-        self.refresh_deadline();
+        if let Err(e) = self.refresh_deadline() {
+            return Poll::Ready(Err(self.read_failed(e)));
+        }
         let conn = &mut *self.lease;
         let buf = conn.machine.recv_buf();
         if buf.capacity() - buf.len() < READ_MIN / 2 {
@@ -369,6 +379,20 @@ impl Exchange {
             },
             _ => Failure::Io(self.phase, error),
         }
+    }
+
+    /// Whether the request still goes out. A response may be over before.
+    pub(crate) fn is_sending(&self) -> bool {
+        matches!(self.sending, Sending::Body(_) | Sending::Queued)
+    }
+
+    /// Sends the rest of the request, under a response that is over.
+    pub(crate) fn poll_rest(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<(), Failure>> {
+        self.poll_send(cx, runtime)?.map(Ok)
     }
 
     /// The response is over: gives the connection back, to be used again if the protocol allows.
@@ -404,16 +428,5 @@ impl Exchange {
     /// Takes the connection out of HTTP's hands, after [`Event::Upgraded`].
     pub(crate) fn into_conn(self) -> Box<Conn> {
         self.lease.detach()
-    }
-}
-
-/// How the length of `body` is announced. A method that expects content says so even when there is
-/// none (RFC 9110 section 8.6).
-fn body_length(method: &Method, body: &Body) -> BodyLength {
-    let expects_content = matches!(*method, Method::POST | Method::PUT | Method::PATCH);
-    match body.length() {
-        Some(0) if !expects_content => BodyLength::None,
-        Some(n) => BodyLength::Known(n),
-        None => BodyLength::Chunked,
     }
 }

@@ -4,7 +4,7 @@ mod exclusive;
 
 use std::{sync::Arc, time::Instant};
 
-use mimus_net::{Socket, dial::Dialed};
+use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
 pub(crate) use exclusive::{Deadlines, Exchange, Failure, RequestLine};
@@ -25,11 +25,17 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// `early` says that the first request may travel as TLS early data.
-    pub(crate) fn new(dialed: Dialed, limits: h1::Limits, early: bool) -> Self {
+    /// `proxy` is the one that `dialed` goes through; `early` says that the first request may travel as TLS early data.
+    pub(crate) fn new(
+        dialed: Dialed,
+        proxy: Option<Arc<Proxy>>,
+        limits: h1::Limits,
+        early: bool,
+    ) -> Self {
         let now = Instant::now();
         let info = ConnectionInfo {
             peer: dialed.socket.peer_addr(),
+            proxy,
             local: dialed.socket.local_addr(),
             tls: dialed.tls,
             dial: dialed.timings,

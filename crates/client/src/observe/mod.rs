@@ -3,11 +3,12 @@
 use std::{
     fmt,
     net::SocketAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use http::{Method, StatusCode};
-use mimus_net::{dial::DialTimings, tls::TlsInfo};
+use mimus_net::{dial::DialTimings, proxy::Proxy, tls::TlsInfo};
 use mimus_proto::{Fields, ResponseHead};
 use url::Url;
 
@@ -114,6 +115,8 @@ pub enum Observation<'a> {
 pub struct ConnectionInfo {
     /// The address connected to (a proxy's, if there is one); `None` for a Unix socket.
     pub peer: Option<SocketAddr>,
+    /// The proxy it goes through. Its `Debug` and `Display` do not show its password.
+    pub proxy: Option<Arc<Proxy>>,
     /// Our own address.
     pub local: Option<SocketAddr>,
     /// What TLS with the origin agreed on.
@@ -144,7 +147,7 @@ pub struct Timings {
 }
 
 /// Hands an observation to every hook. Building it must be cheap, because it is built per call.
-pub(crate) fn tell(hooks: &[std::sync::Arc<dyn Hook>], happened: &Observation<'_>) {
+pub(crate) fn tell(hooks: &[Arc<dyn Hook>], happened: &Observation<'_>) {
     for hook in hooks {
         hook.observe(happened);
     }

@@ -172,6 +172,7 @@ pub struct RetryPolicy {
     on_timeout: bool,
     base: Duration,
     max_delay: Duration,
+    jitter: bool,
     max_retry_after: Duration,
     budget: Option<Arc<Budget>>,
     classifier: Option<Arc<Classifier>>,
@@ -196,6 +197,7 @@ impl Default for RetryPolicy {
             on_timeout: false,
             base: Duration::from_millis(100),
             max_delay: Duration::from_secs(10),
+            jitter: true,
             max_retry_after: Duration::from_secs(60),
             budget: None,
             classifier: None,
@@ -233,7 +235,13 @@ impl RetryPolicy {
     /// The longest first delay, and the longest of all: each retry doubles the bound until `max`,
     /// and the delay is drawn evenly from nothing to the bound ("full jitter").
     pub fn backoff(self, base: Duration, max: Duration) -> Self {
-        RetryPolicy { base, max_delay: max, ..self }
+        RetryPolicy { base, max_delay: max, jitter: true, ..self }
+    }
+
+    /// The same delay before each retry, to the millisecond: for scripts and tests. A crowd of clients
+    /// that retries in step is what [`backoff`](Self::backoff) spreads.
+    pub fn fixed_delay(self, delay: Duration) -> Self {
+        RetryPolicy { base: delay, max_delay: delay, jitter: false, ..self }
     }
 
     /// The longest `Retry-After` that is waited for; a server that asks for more gets no retry.
@@ -316,6 +324,9 @@ impl RetryPolicy {
     fn backoff_delay(&self, made: u32, random: &mut dyn FnMut() -> u64) -> Duration {
         let factor = 1u32.checked_shl(made).unwrap_or(u32::MAX);
         let bound = self.base.saturating_mul(factor).min(self.max_delay);
+        if !self.jitter {
+            return bound;
+        }
         // 53 bits: what a float holds exactly.
         let fraction = (random() >> 11) as f64 / (1u64 << 53) as f64;
         bound.mul_f64(fraction)

@@ -41,11 +41,4 @@ impl Limits {
     pub(super) fn idled_out(&self, since: Instant, now: Instant) -> bool {
         self.idle_timeout.is_some_and(|max| now.saturating_duration_since(since) >= max)
     }
-
-    /// When an idle connection expires. `None`: never, or past the end of the clock.
-    pub(super) fn expiry(&self, created: Instant, since: Instant) -> Option<Instant> {
-        let idle = self.idle_timeout.and_then(|timeout| since.checked_add(timeout));
-        let life = self.max_lifetime.and_then(|max| created.checked_add(max));
-        [idle, life].into_iter().flatten().min()
-    }
 }

@@ -32,13 +32,9 @@ impl Permit {
     }
 
     /// When its connection was opened; for a dial, when it was permitted.
+    #[cfg(test)]
     pub fn created(&self) -> Instant {
         self.created
-    }
-
-    /// When it was granted.
-    pub fn granted(&self) -> Instant {
-        self.granted
     }
 }
 
@@ -128,6 +124,7 @@ impl<K, C> Pool<K, C> {
     }
 
     /// The limits it was made with.
+    #[cfg(test)]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -238,14 +235,21 @@ impl<K, C> Pool<K, C> {
         }
     }
 
-    /// Closes the connections that have been idle, or alive, for too long.
-    pub fn expire(&mut self, now: Instant, effects: &mut Effects<C>) {
+    /// Closes the connections that have been idle for too long. Costs next to nothing when there are
+    /// none.
+    pub fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C>) {
         while let Some((index, idle)) = self.idle.oldest() {
             if !self.limits.idled_out(idle.since, now) {
                 break;
             }
             self.expire_one(index, idle.key, effects);
         }
+    }
+
+    /// Closes the connections that have been idle, or alive, for too long. Linear in the number of
+    /// idle ones when there is a `max_lifetime`.
+    pub fn expire(&mut self, now: Instant, effects: &mut Effects<C>) {
+        self.expire_idle(now, effects);
         if self.limits.max_lifetime.is_some() {
             let outlived = |idle: &Idle<C>| self.limits.outlived(idle.created, now);
             let expired: Vec<_> = (self.idle.iter())
@@ -255,16 +259,6 @@ impl<K, C> Pool<K, C> {
             for (index, key) in expired {
                 self.expire_one(index, key, effects);
             }
-        }
-    }
-
-    /// When [`expire`](Self::expire) will next have something to do, as things stand. Constant in
-    /// time without `max_lifetime`, linear in the idle connections with it.
-    pub fn next_expiry(&self) -> Option<Instant> {
-        let expiry = |(_, idle): (usize, &Idle<C>)| self.limits.expiry(idle.created, idle.since);
-        match self.limits.max_lifetime {
-            None => self.idle.oldest().and_then(expiry),
-            Some(_) => self.idle.iter().filter_map(expiry).min(),
         }
     }
 

@@ -89,8 +89,10 @@ impl<K, C> SharedPool<K, C> {
         make_key: impl FnOnce() -> K,
         now: Instant,
     ) -> Acquiring<K, C> {
-        let answer =
-            self.inner.update(|pool, effects| pool.acquire(hash, is_key, make_key, now, effects));
+        let answer = self.inner.update(|pool, effects| {
+            pool.expire_idle(now, effects);
+            pool.acquire(hash, is_key, make_key, now, effects)
+        });
         let progress = match answer {
             Acquire::Granted(grant) => Progress::Granted(Acquired::new(&self.inner, grant)),
             Acquire::Wait(id) => {
@@ -101,32 +103,28 @@ impl<K, C> SharedPool<K, C> {
         Acquiring { progress }
     }
 
-    /// Closes the connections that have been idle, or alive, for too long.
-    pub fn expire(&self, now: Instant) {
-        self.inner.update(|pool, effects| pool.expire(now, effects));
-    }
-
-    /// When [`expire`](Self::expire) will next have something to do, as things stand.
-    pub fn next_expiry(&self) -> Option<Instant> {
-        self.inner.lock().pool.next_expiry()
-    }
-
     /// Closes every idle connection.
     pub fn close_idle(&self) {
         self.inner.update(|pool, effects| pool.close_idle(effects));
     }
 
-    /// Counts over all keys.
-    pub fn stats(&self) -> Stats {
-        self.inner.lock().pool.stats()
+    /// Counts over all keys, as they stand at `now`.
+    pub fn stats(&self, now: Instant) -> Stats {
+        self.inner.update(|pool, effects| {
+            pool.expire(now, effects);
+            pool.stats()
+        })
     }
 
-    /// Counts for each key that has a connection or a waiter.
-    pub fn key_stats(&self) -> Vec<(K, Stats)>
+    /// Counts for each key that has a connection or a waiter at `now`.
+    pub fn key_stats(&self, now: Instant) -> Vec<(K, Stats)>
     where
         K: Clone,
     {
-        self.inner.lock().pool.key_stats().map(|(key, stats)| (key.clone(), stats)).collect()
+        self.inner.update(|pool, effects| {
+            pool.expire(now, effects);
+            pool.key_stats().map(|(key, stats)| (key.clone(), stats)).collect()
+        })
     }
 }
 
@@ -138,7 +136,7 @@ impl<K, C> Clone for SharedPool<K, C> {
 
 impl<K, C> fmt::Debug for SharedPool<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SharedPool").field(&self.stats()).finish()
+        f.debug_tuple("SharedPool").field(&self.inner.lock().pool.stats()).finish()
     }
 }
 
@@ -223,10 +221,10 @@ impl<K, C> Acquired<K, C> {
             Grant::Lease(permit, conn) => (permit, Some(conn)),
             Grant::Dial(permit) => (permit, None),
         };
-        let (created, reused) = (permit.created(), permit.is_reused());
+        let reused = permit.is_reused();
         let unit = Unit { inner: Arc::clone(inner), permit: Some(permit) };
         match conn {
-            Some(conn) => Acquired::Lease(Lease { conn, created, reused, unit }),
+            Some(conn) => Acquired::Lease(Lease { conn, reused, unit }),
             None => Acquired::Dial(DialPermit { unit }),
         }
     }
@@ -258,7 +256,7 @@ impl<K, C> DialPermit<K, C> {
         if let Some(permit) = &mut self.unit.permit {
             self.unit.inner.update(|pool, _| pool.opened(permit, now));
         }
-        Lease { conn, created: now, reused: false, unit: self.unit }
+        Lease { conn, reused: false, unit: self.unit }
     }
 }
 
@@ -268,7 +266,6 @@ impl<K, C> DialPermit<K, C> {
 pub struct Lease<K, C> {
     // Fields drop in order: the connection is closed before its unit is free.
     conn: C,
-    created: Instant,
     reused: bool,
     unit: Unit<K, C>,
 }
@@ -277,11 +274,6 @@ impl<K, C> Lease<K, C> {
     /// Whether the connection has served an exchange before.
     pub fn is_reused(&self) -> bool {
         self.reused
-    }
-
-    /// When the connection was opened.
-    pub fn created(&self) -> Instant {
-        self.created
     }
 
     /// The exchange is over and the connection can serve another.

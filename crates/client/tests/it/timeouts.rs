@@ -16,6 +16,7 @@ on_every_runtime!(
     a_resolver_that_hangs_is_given_up,
     an_upload_nobody_reads_times_out,
     a_timeout_of_one_call_leaves_the_client_as_it_was,
+    a_flood_does_not_outlive_the_total,
 );
 
 const LIMIT: Duration = Duration::from_millis(200);
@@ -107,4 +108,32 @@ async fn a_timeout_of_one_call_leaves_the_client_as_it_was(b: Bench) {
     let error = failure(client.get(b.http("/delay/5")).timeout(LIMIT).send().await);
     assert!(error.is_timeout());
     assert_eq!(client.get(b.http("/get")).send().await.unwrap().status(), 200);
+}
+
+/// Sends a body for ever, as fast as it is read.
+fn endless() -> std::net::SocketAddr {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 1024];
+        let _ = stream.read(&mut head);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(&[b'x'; 64 * 1024]).is_ok() {}
+    });
+    addr
+}
+
+async fn a_flood_does_not_outlive_the_total(b: Bench) {
+    let started = Instant::now();
+    let url = format!("http://{}/", endless());
+    let mut response = b.client().get(url).timeout(LIMIT).send().await.unwrap();
+    let error = loop {
+        match response.chunk().await {
+            Ok(piece) => assert!(piece.is_some(), "the flood has no end"),
+            Err(error) => break error,
+        }
+    };
+    on_time(started, &error, Phase::Body);
 }

@@ -1,4 +1,3 @@
-mod cost;
 mod futures;
 mod machine;
 mod model;
