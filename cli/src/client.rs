@@ -223,7 +223,7 @@ fn tls(flags: &TlsFlags) -> Result<TlsConfig, Failure> {
 
 fn credentials(flags: &AuthFlags) -> Result<Option<Credentials>, Failure> {
     if let Some(token) = &flags.bearer {
-        return Ok(Some(Credentials::bearer(token.0.clone())));
+        return Ok(Some(Credentials::bearer(token.clone())));
     }
     let Some(user) = &flags.user else { return Ok(None) };
     let (name, password) = name_and_password(user, "the server")?;

@@ -274,6 +274,13 @@ mod tests {
         assert_eq!(payload(&["-T", "-"]), Payload::Stdin);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_form_part_is_survived(text in "([a=@<\"\\\\;é]|;type=|;filename=){0,20}") {
+            let _ = form_part(&text);
+        }
+    }
+
     #[test]
     fn form_parts_have_attributes() {
         let part = |text| form_part(text).unwrap();

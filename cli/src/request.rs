@@ -22,7 +22,6 @@ use crate::{
 pub(crate) type Observer = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// What makes up the requests of a run.
-#[derive(Debug)]
 pub(crate) struct Recipe<'a> {
     pub(crate) flags: &'a Flags,
     pub(crate) fields: &'a FieldFlags,

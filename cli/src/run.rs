@@ -22,7 +22,7 @@ use crate::{
         millis,
         pretty::Palette,
         progress::Progress,
-        stderr_is_terminal, tell, to_stderr, to_stdout, without_userinfo, write_all,
+        stderr_is_terminal, tell, to_stderr, to_stdout, without_userinfo, write_private,
     },
     payload::Payload,
     place,
@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
 
     fn save_jar(&self) -> Result<(), Failure> {
         match (&self.jar, &self.flags.auth.cookie_jar) {
-            (Some(jar), Some(path)) => write_all(path, jar.to_netscape(true).as_bytes()),
+            (Some(jar), Some(path)) => write_private(path, jar.to_netscape(true).as_bytes()),
             _ => Ok(()),
         }
     }

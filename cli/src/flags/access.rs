@@ -4,10 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueHint};
 
-use super::values::{self, Secret, UserFlag};
+use super::values::{self, UserFlag};
 
 /// Flags about redirects, retries and time.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "Redirects, retries, time")]
 pub(crate) struct PolicyFlags {
     /// Follow redirects
@@ -94,7 +94,7 @@ pub(crate) struct PolicyFlags {
 }
 
 /// Flags about credentials and cookies.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "Credentials and cookies")]
 pub(crate) struct AuthFlags {
     /// Log in as USER:PASSWORD; without the password it is asked for
@@ -110,8 +110,13 @@ pub(crate) struct AuthFlags {
     pub(crate) digest: bool,
 
     /// Log in with this bearer token
-    #[arg(long = "bearer", alias = "oauth2-bearer", value_name = "TOKEN", conflicts_with = "user")]
-    pub(crate) bearer: Option<Secret>,
+    #[arg(
+        long = "bearer",
+        visible_alias = "oauth2-bearer",
+        value_name = "TOKEN",
+        conflicts_with = "user"
+    )]
+    pub(crate) bearer: Option<String>,
 
     /// Take names and passwords from the netrc file
     ///

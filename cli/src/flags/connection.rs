@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::values::{Interface, ResolveRule, UserFlag};
 
 /// Flags about how a connection is made.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionFlags {
     /// Go through this proxy: http, https, socks4, socks4a, socks5 or socks5h
@@ -64,7 +64,7 @@ pub(crate) struct ConnectionFlags {
 }
 
 /// Flags about TLS.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsFlags {
     /// Accept any certificate: encrypted, but with nobody knows whom

@@ -21,7 +21,7 @@ pub(crate) use self::{
 };
 
 /// HTTP from the shell.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(
     name = "mimus",
     version,
@@ -63,8 +63,15 @@ pub(crate) struct Flags {
     pub(crate) data: Vec<DataPart>,
 }
 
+impl std::fmt::Debug for Flags {
+    /// Nothing: a command line is full of secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Flags(..)")
+    }
+}
+
 /// Flags that tell about this program and do nothing else.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "About")]
 pub(crate) struct AboutFlags {
     /// Show this help; with "all", every flag and the exit codes

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::values::{self, ResumeAt};
 
 /// Flags about what is written, and where.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
     /// Write the body to this file; '-' is the standard output
@@ -86,7 +86,7 @@ pub(crate) struct OutputFlags {
 }
 
 /// Flags about what is told, and how it looks on a terminal.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "Messages and looks")]
 pub(crate) struct TerminalFlags {
     /// Tell what happens: connections, TLS, heads as sent (>) and as received (<), times

@@ -8,7 +8,7 @@ use http::Method;
 use super::values::{self, HeaderFlag};
 
 /// Flags that shape the request.
-#[derive(Debug, Args)]
+#[derive(Args)]
 #[command(next_help_heading = "Request")]
 pub(crate) struct RequestFlags {
     /// Use this method, whatever the other flags would choose

@@ -129,10 +129,9 @@ fn resolve_rules_take_both_families() {
 
 #[test]
 fn secrets_are_not_in_debug_output() {
-    let flags = parse("-u joe:hunter2 -x p -U ann:swordfish u").unwrap();
-    let bearer = parse("--oauth2-bearer t0ken u").unwrap();
-    let shown = format!("{flags:?} {bearer:?}");
-    for secret in ["joe", "hunter2", "swordfish", "t0ken"] {
+    let flags = parse("-u joe:hunter2 -x p -U ann:swordfish -b c=t0ken -H X:v4lue u").unwrap();
+    let shown = format!("{flags:?} {:?}", flags.request.header);
+    for secret in ["joe", "hunter2", "swordfish", "t0ken", "v4lue"] {
         assert!(!shown.contains(secret), "{secret}");
     }
 }

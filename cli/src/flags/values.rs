@@ -41,7 +41,7 @@ pub(crate) fn redirects(text: &str) -> Result<usize, String> {
 }
 
 /// A field given with -H.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum HeaderFlag {
     /// `Name: value`, or `Name;` for an empty value.
     Send { name: String, value: String },
@@ -49,6 +49,17 @@ pub(crate) enum HeaderFlag {
     Remove { name: String },
     /// `@FILE`: one field a line.
     File(String),
+}
+
+impl std::fmt::Debug for HeaderFlag {
+    /// The name alone: the value may be a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HeaderFlag::Send { name, .. } => write!(f, "Send({name})"),
+            HeaderFlag::Remove { name } => write!(f, "Remove({name})"),
+            HeaderFlag::File(path) => write!(f, "File({path})"),
+        }
+    }
 }
 
 impl FromStr for HeaderFlag {
@@ -156,7 +167,7 @@ impl FromStr for Interface {
     }
 }
 
-/// `USER[:PASSWORD]`. Its `Debug` shows neither.
+/// `USER[:PASSWORD]`.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct UserFlag {
     pub(crate) user: String,
@@ -174,29 +185,5 @@ impl FromStr for UserFlag {
             }
             None => UserFlag { user: text.to_owned(), password: None },
         })
-    }
-}
-
-impl std::fmt::Debug for UserFlag {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("UserFlag(..)")
-    }
-}
-
-/// Text that must not be shown, such as a token.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(pub(crate) String);
-
-impl FromStr for Secret {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Secret(text.to_owned()))
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(..)")
     }
 }

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use mimus::{Fields, Url};
 use serde::Serialize;
 
-use super::{is_secret, without_secret, without_userinfo, write_all};
+use super::{is_secret, without_secret, without_userinfo, write_private};
 use crate::{
     exit::Failure,
     observe::{Answer, Exchange, Record, version_name},
@@ -181,7 +181,7 @@ impl Archive {
         let mut text = serde_json::to_vec_pretty(&har)
             .map_err(|e| Failure::write(path.display(), &e.into()))?;
         text.push(b'\n');
-        write_all(path, &text)
+        write_private(path, &text)
     }
 
     fn entry(&self, exchange: &Exchange, payload: &Payload, ending: Option<&Ending<'_>>) -> Entry {

@@ -179,12 +179,18 @@ pub(crate) fn tell(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Writes a file, or the standard output for `-`.
-pub(crate) fn write_all(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+/// Writes a file that may hold secrets, and so is its owner's alone when it is new; or the standard
+/// output for `-`.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return to_stdout(bytes);
     }
-    std::fs::write(path, bytes).map_err(|e| Failure::write(path.display(), &e))
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(path).and_then(|mut file| file.write_all(bytes));
+    written.map_err(|e| Failure::write(path.display(), &e))
 }
 
 /// Whether colours are welcome on a stream that is a terminal or is not (see no-color.org).

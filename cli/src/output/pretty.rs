@@ -158,6 +158,8 @@ fn token_length(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -167,6 +169,54 @@ mod tests {
         assert_eq!(json(text.as_bytes(), &Palette::NONE).unwrap(), expected);
         for scalar in ["1", "\"x\"", "true", "[]"] {
             assert_eq!(json(scalar.as_bytes(), &Palette::NONE).unwrap(), format!("{scalar}\n"));
+        }
+    }
+
+    /// JSON as people and programs write it.
+    fn any_json() -> impl Strategy<Value = String> {
+        let space = || "[ \t\r\n]{0,2}";
+        let leaf = prop_oneof![
+            "(true|false|null)",
+            "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,9})?([eE][+-]?[0-9]{1,4})?",
+            "\"([a-zé\\[\\]{},: ]|\\\\[\"\\\\/bfnrt]|\\\\u00[0-9]{2}){0,8}\"",
+        ];
+        leaf.prop_recursive(4, 32, 5, move |inner| {
+            let member = ("\"[a-z:\\[]{0,4}\"", space(), inner.clone())
+                .prop_map(|(name, space, value)| format!("{name}{space}:{value}"));
+            let list = |item: BoxedStrategy<String>, open, close| {
+                (prop::collection::vec(item, 0..5), space()).prop_map(move |(items, space)| {
+                    format!("{open}{space}{}{space}{close}", items.join(&format!("{space},")))
+                })
+            };
+            prop_oneof![list(inner.boxed(), '[', ']'), list(member.boxed(), '{', '}')]
+        })
+    }
+
+    /// The tokens, as a judge that shares nothing with the printer sees them.
+    fn tokens(text: &str) -> String {
+        let mut quoted = false;
+        let mut escaped = false;
+        let keep = |c: &char| {
+            let space = !quoted && c.is_ascii_whitespace();
+            quoted ^= *c == '"' && !escaped;
+            escaped = *c == '\\' && !escaped;
+            !space
+        };
+        text.chars().filter(keep).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_token_is_changed(text in any_json()) {
+            let shown = json(text.as_bytes(), &Palette::NONE).expect("valid");
+            prop_assert_eq!(tokens(&shown), tokens(&text));
+            prop_assert_eq!(json(shown.as_bytes(), &Palette::NONE).expect("valid"), shown);
+        }
+
+        #[test]
+        fn anything_is_survived(text in "[\\[\\]{},:\"\\\\ a1é.-]{0,40}") {
+            let valid = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+            prop_assert_eq!(json(text.as_bytes(), &Palette::ANSI).is_some(), valid);
         }
     }
 

@@ -398,6 +398,13 @@ mod tests {
         assert_eq!(value["errormsg"], Value::Null);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_format_is_survived(format in "[%{}\\\\ntheadr_jsoné ]{0,40}") {
+            written(&format, &summary());
+        }
+    }
+
     #[test]
     fn unknown_names_are_reported() {
         assert_eq!(Format::parse("%{a}%{url}%{b}").1, ["a", "b"]);

@@ -15,10 +15,19 @@ use crate::rig::{command, run};
 struct Did {
     exit: Option<i32>,
     stdout: String,
-    /// Method, target, fields by lower-case name, and length of the body, of each request.
-    requests: Vec<(String, String, BTreeMap<String, Vec<String>>, u64)>,
+    requests: Vec<Asked>,
     /// What it left in its directory.
     files: BTreeMap<String, Vec<u8>>,
+}
+
+/// One request.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    method: String,
+    target: String,
+    /// By lower-case name.
+    fields: BTreeMap<String, Vec<String>>,
+    body: u64,
 }
 
 /// Fields that each program has an opinion of its own about.
@@ -44,7 +53,7 @@ fn did(origin: &Origin, mut program: Command, args: &[&str]) -> Did {
             };
             fields.entry(name).or_default().push(value);
         }
-        (seen.method, seen.target, fields, seen.body_len)
+        Asked { method: seen.method, target: seen.target, fields, body: seen.body_len }
     });
     Did {
         exit: run.code,
