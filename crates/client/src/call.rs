@@ -29,8 +29,9 @@ use crate::{
     wire,
 };
 
-/// A connection that idled for longer is looked at by a system call before it is used again.
-const IDLE_BEFORE_PROBE: Duration = Duration::from_secs(1);
+/// A connection that idled for longer is looked at by a system call before it is used again. By then
+/// the call costs nothing in comparison.
+const IDLE_BEFORE_PROBE: Duration = Duration::from_millis(1);
 
 /// Makes the call: exchange after exchange, until one of them is the answer.
 pub(crate) async fn run(client: &Arc<Inner>, request: Request) -> Result<Answer> {
@@ -212,7 +213,8 @@ impl<'a> Call<'a> {
         permit: DialPermit<Route, Box<Conn>>,
     ) -> Result<Lease<Route, Box<Conn>>> {
         let settings = &self.request.settings;
-        let plan = route.plan(&self.request.target, self.request.method.is_safe())?;
+        let early = settings.transport.early_data && self.request.method.is_safe();
+        let plan = route.plan(&self.request.target, early)?;
         let dialer =
             Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
         let timeouts = DialTimeouts {
@@ -222,7 +224,7 @@ impl<'a> Call<'a> {
             total: self.deadline,
         };
         let dialed = dialer.dial(&plan, &timeouts).await?;
-        let conn = Box::new(Conn::new(dialed, settings.limits));
+        let conn = Box::new(Conn::new(dialed, settings.limits, early));
         tracing::debug!(host = self.request.target.authority(), peer = ?conn.info.peer, "connected");
         tell(&settings.hooks, &Observation::Connected { connection: &conn.info });
         Ok(permit.connected(conn, Instant::now()))

@@ -83,13 +83,13 @@ impl<'a> RouteRef<'a> {
         }
     }
 
-    /// How to make a connection for this route. `early` allows TLS early data.
+    /// How to make a connection for this route. `early` offers TLS early data.
     pub(crate) fn plan(&self, target: &Target, early: bool) -> Result<Plan> {
         let transport = &**self.transport;
         let tls = self.https.then(|| TlsPlan {
             config: transport.tls.clone(),
             alpn: vec![b"http/1.1"],
-            early_data: early && transport.early_data,
+            early_data: early,
         });
         let mut plan = Plan::new(target.host()?, self.port);
         plan.tls = tls;

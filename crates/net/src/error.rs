@@ -109,7 +109,8 @@ impl DialError {
 
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.phase, self.detail)
+        // The phase is told by whoever wraps this, and by `phase`.
+        f.write_str(&self.detail)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{self, IoSlice},
+    sync::Arc,
     task::{Context, Poll, Waker, ready},
     time::{Duration, Instant},
 };
@@ -106,6 +107,8 @@ pub(crate) struct Exchange {
     /// Runs while the body waits for `100 Continue`.
     expect_timer: Option<BoxFuture<'static, ()>>,
     read_size: usize,
+    /// A new connection is read before it is written to: what the peer says unasked is no answer.
+    untouched: bool,
     /// Whether a byte of the request went out, and whether one of a response came.
     wrote: bool,
     heard: bool,
@@ -131,6 +134,7 @@ impl Exchange {
         now: Instant,
     ) -> Result<Self, Failure> {
         let length = body_length(line.method, &body);
+        let untouched = !lease.is_reused() && !lease.early;
         let conn = &mut *lease;
         if let Some(wait) = expect_wait {
             conn.machine.set_expect_wait(wait);
@@ -153,6 +157,7 @@ impl Exchange {
             stirred: false,
             expect_timer: None,
             read_size: READ_MIN,
+            untouched,
             wrote: false,
             heard: false,
         })
@@ -200,6 +205,10 @@ impl Exchange {
         if let Some(Event::Head(_)) = event {
             self.phase = Phase::Body;
             self.stirred = true;
+            let conn = &mut *self.lease;
+            if std::mem::take(&mut conn.early) {
+                Arc::make_mut(&mut conn.info).tls = conn.socket.tls().cloned();
+            }
         }
         Ok(event)
     }
@@ -211,6 +220,11 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<Event, Failure>> {
+        if std::mem::take(&mut self.untouched)
+            && let Poll::Ready(read) = self.poll_read(cx, Wait::Beside)
+        {
+            read?;
+        }
         loop {
             if let Some(event) = self.buffered_event()? {
                 return Poll::Ready(Ok(event));

@@ -18,12 +18,15 @@ pub(crate) struct Conn {
     pub(crate) socket: Box<dyn Socket>,
     pub(crate) machine: h1::Client,
     pub(crate) info: Arc<ConnectionInfo>,
+    /// Early data is on its way: what TLS agreed on shows with the first answer.
+    pub(crate) early: bool,
     /// When it was last given back.
     pub(crate) idle_since: Instant,
 }
 
 impl Conn {
-    pub(crate) fn new(dialed: Dialed, limits: h1::Limits) -> Self {
+    /// `early` says that the first request may travel as TLS early data.
+    pub(crate) fn new(dialed: Dialed, limits: h1::Limits, early: bool) -> Self {
         let now = Instant::now();
         let info = ConnectionInfo {
             peer: dialed.socket.peer_addr(),
@@ -36,6 +39,7 @@ impl Conn {
             socket: dialed.socket,
             machine: h1::Client::new(limits),
             info: Arc::new(info),
+            early,
             idle_since: now,
         }
     }

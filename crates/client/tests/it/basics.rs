@@ -172,9 +172,29 @@ async fn a_bad_request_fails_before_anything_is_sent(b: Bench) {
 
 async fn an_upgrade_hands_over_the_connection(b: Bench) {
     use futures_util::io::{AsyncReadExt, AsyncWriteExt};
+    // Agrees, greets in the same segment, then says back what it hears.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        use std::io::{BufRead, BufReader, Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+        }
+        let head =
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+        stream.write_all(format!("{head}hello ").as_bytes()).unwrap();
+        let mut heard = Vec::new();
+        reader.by_ref().take(11).read_to_end(&mut heard).unwrap();
+        stream.write_all(&heard).unwrap();
+        reader.read_to_end(&mut heard).unwrap();
+    });
     let request = b
         .client()
-        .get(b.http("/upgrade/echo"))
+        .get(format!("http://{addr}/"))
         .header("Connection", "Upgrade")
         .header("Upgrade", "echo");
     let response = request.send().await.unwrap();
@@ -182,11 +202,14 @@ async fn an_upgrade_hands_over_the_connection(b: Bench) {
     let mut stream = response.upgrade().unwrap();
     stream.write_all(b"over to you").await.unwrap();
     stream.flush().await.unwrap();
-    let mut back = [0; 11];
+    let mut back = [0; 17];
     stream.read_exact(&mut back).await.unwrap();
-    assert_eq!(&back, b"over to you");
+    assert_eq!(&back, b"hello over to you");
+    // Dropping it closes the connection, which ends the server.
     drop(stream);
-    b.all_closed().await;
+    server.join().unwrap();
+    let refused = b.client().get(b.http("/get")).send().await.unwrap();
+    assert_eq!(failure(refused.upgrade()).kind(), Kind::Protocol);
 }
 
 async fn text_follows_the_charset(b: Bench) {

@@ -135,7 +135,10 @@ async fn an_early_answer_is_not_lost(b: Bench) {
         let response = request.send().await.unwrap_or_else(|e| panic!("{path}: {e:#}"));
         assert_eq!(response.status(), 413, "{path}");
         drop(response);
-        assert_eq!(client.pool_stats().open(), 0, "{path}");
+        // Where the server read on, the upload may have ended in order after all.
+        if path != "/bad/early-413" {
+            assert_eq!(client.pool_stats().open(), 0, "{path}");
+        }
     }
 }
 

@@ -194,15 +194,17 @@ fn certificate(ssl: &SslRef, reason: X509VerifyError) -> String {
         X509VerifyError::HOSTNAME_MISMATCH | X509VerifyError::IP_ADDRESS_MISMATCH => {
             other_name(leaf)
         }
-        X509VerifyError::DEPTH_ZERO_SELF_SIGNED_CERT => {
-            "it is self-signed, and not one of the trusted ones".to_owned()
-        }
+        X509VerifyError::DEPTH_ZERO_SELF_SIGNED_CERT => self_signed(),
         X509VerifyError::SELF_SIGNED_CERT_IN_CHAIN => {
             "the root that its chain ends in is not trusted".to_owned()
         }
         X509VerifyError::UNABLE_TO_GET_ISSUER_CERT
         | X509VerifyError::UNABLE_TO_GET_ISSUER_CERT_LOCALLY
         | X509VerifyError::UNABLE_TO_VERIFY_LEAF_SIGNATURE => {
+            // One that may not sign certificates is not even looked at as its own issuer.
+            if leaf.is_some_and(is_own_issuer) {
+                return self_signed();
+            }
             let issuer = leaf.map_or_else(String::new, |leaf| common_name(leaf.issuer_name()));
             format!("its issuer{issuer} is not trusted, or the server left out a link to the root")
         }
@@ -211,6 +213,15 @@ fn certificate(ssl: &SslRef, reason: X509VerifyError) -> String {
         }
         other => other.error_string().to_owned(),
     }
+}
+
+fn self_signed() -> String {
+    "it is self-signed, and not one of the trusted ones".to_owned()
+}
+
+fn is_own_issuer(certificate: &X509Ref) -> bool {
+    let issuer = certificate.issuer_name().to_der();
+    issuer.is_ok() && issuer.ok() == certificate.subject_name().to_der().ok()
 }
 
 /// Which certificate of the chain has a date on the wrong side of now.
