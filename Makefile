@@ -33,6 +33,17 @@ deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere s
 demo: deps ## start the embedded origin, use every feature against it, print what was right
 	@$(DEMO)
 
+# What `make cost` measures with is no example of use.
+EXAMPLES := $(filter-out allocations sequential,$(basename $(notdir $(wildcard crates/client/examples/*.rs))))
+
+.PHONY: examples
+examples: deps ## run every example of use against the embedded origin; fails if one fails
+	@$(CARGO) build -q --locked -p mimus --features smol,tower $(addprefix --example ,$(EXAMPLES))
+	@for name in $(EXAMPLES); do \
+		echo "== $$name"; \
+		NO_PROXY='*' timeout 60 $(CARGO) run -q --locked -p mimus --features smol,tower --example $$name; \
+	done
+
 .PHONY: test
 test: deps ## all tests and doctests; the last line sums them: `N passed, N failed`
 	@scripts/test.sh

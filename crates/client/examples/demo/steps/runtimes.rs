@@ -7,6 +7,9 @@ use tokio::runtime::Builder;
 
 use crate::setup::{Demo, Result, ensure, ms};
 
+/// A runtime, and the call made on it.
+type Run<'a> = (&'static str, &'a dyn Fn() -> Result<Vec<u8>>);
+
 pub async fn same_get(demo: &Demo) -> Result {
     let url = &demo.https("/bytes/100000");
     let tokio = |mut builder: Builder| {
@@ -14,7 +17,7 @@ pub async fn same_get(demo: &Demo) -> Result {
         apart(move || builder.enable_all().build()?.block_on(fetch(client?, url)))
     };
     // Each is a client of its own, so each makes its own connection.
-    let runs: [(&str, &dyn Fn() -> Result<Vec<u8>>); 4] = [
+    let runs: [Run<'_>; 4] = [
         ("tokio current_thread", &|| tokio(Builder::new_current_thread())),
         ("tokio multi_thread", &|| tokio(Builder::new_multi_thread())),
         ("smol", &|| {
