@@ -117,18 +117,17 @@ const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The retries of one transfer that begins now.
 pub(crate) fn retries(flags: &Flags) -> Option<RetryPolicy> {
     let most = flags.policy.retry.filter(|&n| n > 0)?;
-    let (base, max) = match flags.policy.retry_delay {
-        Some(delay) => (delay, delay),
-        None => (Duration::from_secs(1), LONGEST_WAIT),
-    };
     let last_begin = flags.policy.retry_max_time.map(|time| Instant::now() + time);
     let all = flags.policy.retry_all_errors;
     let statuses_fail = flags.output.fail || flags.output.fail_with_body;
-    let policy = RetryPolicy::default()
+    let policy = match flags.policy.retry_delay {
+        Some(delay) => RetryPolicy::default().fixed_delay(delay),
+        None => RetryPolicy::default().backoff(Duration::from_secs(1), LONGEST_WAIT),
+    };
+    let policy = policy
         .max_retries(most)
         .statuses(PASSING)
         .on_timeout(true)
-        .backoff(base, max)
         .max_retry_after(LONGEST_WAIT)
         .classifier(move |attempted| {
             if last_begin.is_some_and(|last| Instant::now() > last) {

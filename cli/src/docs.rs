@@ -24,6 +24,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("NO_PROXY", "The hosts to go to without a proxy."),
     ("NETRC", "The netrc file of -n."),
     ("SSL_CERT_FILE, SSL_CERT_DIR", "The trusted certificates, when there is no --cacert."),
+    ("SSLKEYLOGFILE", "The file to write the secrets of TLS sessions to, for debugging."),
     ("PAGER", "The pager; less by default, cat or nothing for none."),
     ("NO_COLOR", "No colours, when it is not empty."),
 ];
@@ -133,6 +134,8 @@ fn manual_command() -> Command {
          to the standard output, everything else to the standard error; the exit code says how it \
          went. Flags that curl has mean here what they mean there.",
     )
+    // The man page is to be whole, and would leave out what the short help does.
+    .mut_args(|arg| arg.hide_short_help(false))
 }
 
 fn list(roff: &mut Roff, title: &str, rows: &[(String, &str)]) {
@@ -166,6 +169,11 @@ mod tests {
     fn the_man_page_has_every_flag_and_every_exit_code() {
         let page = String::from_utf8(man().unwrap()).unwrap().replace("\\-", "-");
         for arg in Flags::command().get_arguments() {
+            let help = arg.get_help().unwrap().to_string();
+            // Quotes and backslashes are escaped in roff.
+            let plain = help.split(['\'', '\\', '"']).next().unwrap();
+            let words: Vec<&str> = plain.split_whitespace().take(4).collect();
+            assert!(page.contains(&words.join(" ")), "{help} is not in the man page");
             if let Some(long) = arg.get_long() {
                 assert!(page.contains(&format!("--{long}")), "{long} is not in the man page");
             }

@@ -10,7 +10,9 @@ mod interrupt;
 mod observe;
 mod output;
 mod payload;
+mod place;
 mod request;
+mod resume;
 mod run;
 
 use std::process::ExitCode;

@@ -27,8 +27,6 @@ pub(crate) struct Record {
     pub(crate) num_retries: usize,
     pub(crate) size_header: u64,
     pub(crate) size_request: u64,
-    /// Bytes of the latest request body that were handed to the connection.
-    pub(crate) size_upload: u64,
     /// When the exchange that is on its way began, and over what it goes.
     begun: Moment,
     link: Option<Link>,
@@ -71,6 +69,8 @@ pub(crate) struct Exchange {
     /// The fields as they were written.
     pub(crate) fields: Fields,
     pub(crate) sent: Instant,
+    /// Bytes of the body that were taken to be sent.
+    pub(crate) uploaded: u64,
     pub(crate) answer: Option<Answer>,
     /// Where a redirect that was followed led.
     pub(crate) redirected_to: Option<Url>,
@@ -99,7 +99,6 @@ impl Recorder {
             num_retries: 0,
             size_header: 0,
             size_request: 0,
-            size_upload: 0,
             begun,
             link: None,
             redirect: Duration::ZERO,
@@ -138,6 +137,7 @@ impl Record {
                     url: (*url).clone(),
                     fields: (*fields).clone(),
                     sent: Instant::now(),
+                    uploaded: 0,
                     answer: None,
                     redirected_to: None,
                 };
@@ -176,6 +176,18 @@ impl Record {
                 self.begun = Moment::now().plus(*after);
             }
             _ => {}
+        }
+    }
+
+    /// The time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// So much of the body of the exchange under way is being sent.
+    pub(crate) fn uploaded(&mut self, bytes: u64) {
+        if let Some(exchange) = self.exchanges.last_mut() {
+            exchange.uploaded = bytes;
         }
     }
 

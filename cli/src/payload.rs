@@ -135,7 +135,8 @@ fn url_encoded(text: &str) -> Result<Vec<u8>, Failure> {
         Some(at) => (&text[..at], read_input(Path::new(&text[at + 1..]))?),
     };
     let glue = if name.is_empty() { "" } else { "=" };
-    Ok([name, glue, &escape(&value)].concat().into_bytes())
+    // A space is a plus in a form.
+    Ok([name, glue, &escape(&value).replace("%20", "+")].concat().into_bytes())
 }
 
 /// Everything in a file, or in the standard input for `-`.
@@ -243,9 +244,9 @@ mod tests {
     #[test]
     fn url_encoding_has_five_forms() {
         let table = [
-            ("a b&c", "a%20b%26c"),
-            ("=a=b", "a%3Db"),
-            ("n=a b", "n=a%20b"),
+            ("a b&c", "a+b%26c"),
+            ("=a=b+", "a%3Db%2B"),
+            ("n=a b", "n=a+b"),
             ("n=a@b", "n=a%40b"),
             ("~é", "~%C3%A9"),
         ];

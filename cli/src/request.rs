@@ -15,6 +15,7 @@ use crate::{
     fields::FieldFlags,
     flags::Flags,
     payload::{FormPart, JSON, PartContent, Payload, read_input},
+    resume::Start,
 };
 
 /// Told how far an upload has come.
@@ -61,7 +62,7 @@ impl Recipe<'_> {
         }
     }
 
-    /// The request for `url`, of which the first `offset` bytes are here already.
+    /// The request for `url`, from `start` on.
     ///
     /// # Errors
     /// When the URL is not valid, or what is to be sent cannot be read.
@@ -69,7 +70,7 @@ impl Recipe<'_> {
         &self,
         client: &Client,
         url: &str,
-        offset: Option<u64>,
+        start: &Start,
         observer: Observer,
     ) -> Result<RequestBuilder, Failure> {
         // Of what can be wrong with a request this is told by its own exit code.
@@ -81,7 +82,7 @@ impl Recipe<'_> {
         for (name, value) in self.fields.send() {
             request = request.header(name, value);
         }
-        for (name, value) in self.derived_fields(offset) {
+        for (name, value) in self.derived_fields(start) {
             request = request.header(name, value);
         }
         if !self.has_body() {
@@ -102,11 +103,12 @@ impl Recipe<'_> {
     }
 
     /// The fields that other flags stand for, where -H does not say otherwise.
-    fn derived_fields(&self, offset: Option<u64>) -> Vec<(&'static str, String)> {
+    fn derived_fields(&self, start: &Start) -> Vec<(&'static str, String)> {
         let flags = &self.flags.request;
         let mut fields = Vec::new();
-        if let Some(first) = offset {
+        if let Some(first) = start.offset {
             fields.push(("Range", format!("bytes={first}-")));
+            fields.extend(start.validator.iter().map(|tag| ("If-Range", tag.clone())));
         } else if let Some(range) = &flags.range {
             fields.push(("Range", format!("bytes={range}")));
         }
@@ -217,7 +219,9 @@ mod tests {
     #[test]
     fn a_field_of_the_user_is_the_only_one_of_its_name() {
         let names = |words: &[&str]| {
-            with(words, |r| r.derived_fields(None).iter().map(|f| f.0).collect::<Vec<_>>())
+            with(words, |r| {
+                r.derived_fields(&Start::default()).iter().map(|f| f.0).collect::<Vec<_>>()
+            })
         };
         assert_eq!(names(&["u", "--json", "{}"]), ["Accept", "Content-Type"]);
         assert_eq!(names(&["u", "--json", "{}", "-H", "accept: a/b"]), ["Content-Type"]);
@@ -226,7 +230,8 @@ mod tests {
             names(&["u", "-b", "a=1", "-b", "file", "-e", "http://r/;auto"]),
             ["Referer", "Cookie"]
         );
-        let range = with(&["u", "-C", "-"], |r| r.derived_fields(Some(7)));
+        let start = Start { offset: Some(7), validator: None };
+        let range = with(&["u", "-C", "-"], |r| r.derived_fields(&start));
         assert_eq!(range, [("Range", "bytes=7-".to_owned())]);
     }
 }

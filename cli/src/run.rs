@@ -1,11 +1,6 @@
 //! The run, from the command line to the exit code. Read it from the top.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Arc,
-    time::Instant,
-};
+use std::{process::ExitCode, sync::Arc, time::Instant};
 
 use mimus::{
     Method, StatusCode,
@@ -14,25 +9,25 @@ use mimus::{
 };
 
 use crate::{
-    address,
     client::{self, retries},
     docs,
     exit::{Exit, Failure},
     fields::FieldFlags,
-    flags::{Flags, Targets, values::ResumeAt},
+    flags::{Flags, Targets},
     interrupt,
     observe::{Recorder, version_name},
     output::{
-        Dump, FileSink, Format, Heads, Look, Output, Paging, Screen, Sink, Stream, Summary,
-        Verbose, colours_welcome,
+        Dump, Format, Heads, Output, Stream, Summary, Verbose, colours_welcome,
         har::{Archive, Capture, Ending},
         millis,
         pretty::Palette,
         progress::Progress,
-        stderr_is_terminal, stdout_is_terminal, tell, without_userinfo, write_all,
+        stderr_is_terminal, tell, without_userinfo, write_all,
     },
     payload::Payload,
+    place,
     request::{Observer, Recipe},
+    resume::{Resumed, Start, resumed, resumption_wait, strong_validator},
 };
 
 /// Does what the command line says.
@@ -190,19 +185,40 @@ impl<'a> Session<'a> {
             payload: &self.payload,
             method: self.targets.method.as_ref(),
         };
-        let url = recipe.url(&self.targets.urls[transfer.number])?;
+        transfer.url = recipe.url(&self.targets.urls[transfer.number])?;
         transfer.method = recipe.method();
-        transfer.url.clone_from(&url);
-        let (output, offset) = self.output(transfer.number, &url)?;
+        let (output, offset) = place::find(self.flags, transfer.number, &transfer.url)?;
         transfer.output = Some(output.clone());
+        let mut start = Start { offset, validator: None };
+        loop {
+            match self.attempt(transfer, &recipe, &output, &start) {
+                Err(failure) => match self.go_on(transfer, &failure)? {
+                    Some(next) => start = next,
+                    None => return Err(failure),
+                },
+                done => return done,
+            }
+        }
+    }
 
+    /// One call, from the request to the end of the body.
+    fn attempt(
+        &self,
+        transfer: &mut Transfer,
+        recipe: &Recipe<'_>,
+        output: &Output,
+        start: &Start,
+    ) -> Result<(), Failure> {
         let include = self.flags.output.include || self.flags.request.head;
         let heads = Heads::new(include.then(|| output.clone()), self.dump.clone());
         let observer = transfer.upload(self.shows_progress(recipe.has_body()));
         let mut request = recipe
-            .request(&self.client, &url, offset, observer)?
+            .request(&self.client, &transfer.url, start, observer)?
             .retry(retries(self.flags))
             .hook(transfer.recorder.clone());
+        if let Some(limit) = self.flags.policy.max_time {
+            request = request.timeout(limit.saturating_sub(transfer.recorder.lock().elapsed()));
+        }
         if let Some(verbose) = &self.verbose {
             request = request.hook(verbose.clone());
         }
@@ -215,7 +231,13 @@ impl<'a> Session<'a> {
         }
         heads.result()?;
         transfer.final_url = Some(without_userinfo(response.url()).to_string());
-        self.receive(transfer, &output, offset, &mut response)
+        if let Some(offset) = start.offset.filter(|_| transfer.method != Method::HEAD) {
+            match resumed(&response, offset)? {
+                Resumed::Continues => {}
+                Resumed::Complete => return Ok(()),
+            }
+        }
+        self.receive(transfer, output, start.offset.unwrap_or(0), &mut response)
     }
 
     /// The body, to where it belongs; and what its status means.
@@ -223,34 +245,33 @@ impl<'a> Session<'a> {
         &self,
         transfer: &mut Transfer,
         output: &Output,
-        offset: Option<u64>,
+        mut position: u64,
         response: &mut Response,
     ) -> Result<(), Failure> {
-        if let Some(offset) = offset.filter(|_| transfer.method != Method::HEAD) {
-            match resumed(response, offset)? {
-                Resumed::Continues => {}
-                Resumed::Complete => return Ok(()),
-            }
-        }
         let status = response.status();
         let failed = status.as_u16() >= 400;
         if failed && self.flags.output.fail {
             return Err(status_failure(status, response));
         }
         output.begin(response.fields(), response.content_length());
+        transfer.begun = status.is_success();
+        // A 206 that came by If-Range need not repeat the tag.
+        if status != StatusCode::PARTIAL_CONTENT || response.fields().contains("etag") {
+            transfer.validator = strong_validator(response);
+        }
         if self.shows_progress(output.path().is_some()) {
-            let start = offset.unwrap_or(0);
-            let total = response.content_length().map(|length| start + length);
-            transfer.bar = Some(Progress::new("down", start, total));
+            let total = response.content_length().map(|length| position + length);
+            transfer.bar = Some(Progress::new("down", position, total));
         }
         while let Some(piece) = response.chunk().map_err(|e| self.failure(&e))? {
             output.body(&piece)?;
+            position += piece.len() as u64;
             transfer.size_download += piece.len() as u64;
             if self.archive.is_some() {
                 transfer.capture.push(&piece);
             }
             if let Some(bar) = &transfer.bar {
-                bar.at(offset.unwrap_or(0) + transfer.size_download);
+                bar.at(position);
             }
         }
         output.finish()?;
@@ -258,6 +279,38 @@ impl<'a> Session<'a> {
             true => Err(status_failure(status, response)),
             false => Ok(()),
         }
+    }
+
+    /// Where a download that broke goes on, when -C and --retry say that it shall. The library makes
+    /// the retries up to a head; this is for what breaks behind it.
+    fn go_on(&self, transfer: &mut Transfer, failure: &Failure) -> Result<Option<Start>, Failure> {
+        let flags = &self.flags.policy;
+        let broken = matches!(failure.exit, Exit::Partial | Exit::Receive | Exit::Timeout);
+        let wanted = self.flags.output.continue_at.is_some() && transfer.method == Method::GET;
+        let left = transfer.resumptions < flags.retry.unwrap_or(0);
+        if !(broken && wanted && left && transfer.begun) {
+            return Ok(None);
+        }
+        let Some(output) = &transfer.output else { return Ok(None) };
+        let Some(size) = output.resume()? else { return Ok(None) };
+        let wait = resumption_wait(flags.retry_delay, transfer.resumptions);
+        let then = transfer.recorder.lock().elapsed() + wait;
+        if [flags.max_time, flags.retry_max_time].into_iter().flatten().any(|limit| then >= limit) {
+            return Ok(None);
+        }
+        if let Some(verbose) = &self.verbose {
+            let why = &failure.message;
+            verbose.remark(&format!("going on at byte {size} in {}: {why}", millis(wait)));
+        }
+        if let Some(bar) = transfer.bar.take() {
+            bar.clear();
+        }
+        transfer.resumptions += 1;
+        transfer.begun = false;
+        transfer.recorder.lock().num_retries += 1;
+        std::thread::sleep(wait);
+        let validator = transfer.validator.clone().filter(|_| size > 0);
+        Ok(Some(Start { offset: (size > 0).then_some(size), validator }))
     }
 
     fn failure(&self, error: &mimus::Error) -> Failure {
@@ -272,74 +325,6 @@ impl<'a> Session<'a> {
         stderr_is_terminal() && (flags.progress_bar || (worth && !quiet))
     }
 
-    /// Where the body of the transfer goes, and from which byte on it is asked for.
-    fn output(&self, number: usize, url: &str) -> Result<(Output, Option<u64>), Failure> {
-        let Some(path) = self.file_name(number, url)? else {
-            let offset = match self.flags.output.continue_at {
-                None | Some(ResumeAt::Offset(0)) => None,
-                Some(ResumeAt::Offset(offset)) => Some(offset),
-                Some(ResumeAt::EndOfFile) => {
-                    let what = "-C - needs the file of -o or -O to go on with";
-                    return Err(Failure::new(Exit::Usage, what));
-                }
-            };
-            return Ok((Output::new(self.standard_output(false)), offset));
-        };
-        if path.as_os_str() == "-" {
-            return Ok((Output::new(self.standard_output(true)), None));
-        }
-        let mut file = FileSink::new(path, self.flags.output.create_dirs);
-        let offset = match self.flags.output.continue_at {
-            None => 0,
-            Some(ResumeAt::Offset(offset)) => offset,
-            Some(ResumeAt::EndOfFile) => file.size()?,
-        };
-        file.resume_at(offset)?;
-        Ok((Output::new(Sink::File(file)), (offset > 0).then_some(offset)))
-    }
-
-    /// The file that -o or -O names for this URL.
-    fn file_name(&self, number: usize, url: &str) -> Result<Option<PathBuf>, Failure> {
-        let flags = &self.flags.output;
-        let name = match flags.output.get(number) {
-            Some(name) => name.clone(),
-            None if flags.remote_name => match address::last_segment(url) {
-                Some(name) => PathBuf::from(name),
-                None => {
-                    let what = "the URL has no file name for -O; give one with -o";
-                    return Err(Failure::new(Exit::Write, what));
-                }
-            },
-            None => return Ok(None),
-        };
-        Ok(Some(match &flags.output_dir {
-            Some(dir) if name != Path::new("-") => dir.join(name),
-            _ => name,
-        }))
-    }
-
-    /// The standard output. `forced` is `-o -`: whatever it is, it is wanted.
-    fn standard_output(&self, forced: bool) -> Sink {
-        let flags = &self.flags.terminal;
-        let terminal = stdout_is_terminal();
-        let coloured = colours_welcome(flags.color, terminal);
-        let look = Look {
-            palette: Palette::when(coloured),
-            pretty: flags.pretty || (terminal && !flags.no_pretty && !forced),
-            paging: match (terminal && !flags.no_pager && !forced, flags.pager) {
-                (false, _) => Paging::Never,
-                (true, false) => Paging::WhenLong,
-                (true, true) => Paging::Always,
-            },
-            immediate: flags.no_buffer,
-            text_only: terminal && !forced,
-        };
-        match look.pretty || coloured || terminal {
-            true => Sink::Screen(Screen::new(look)),
-            false => Sink::Stdout,
-        }
-    }
-
     fn summary(&self, transfer: &Transfer, failure: Option<&Failure>, end: Instant) -> Summary {
         let record = transfer.recorder.lock();
         let mut summary = Summary {
@@ -352,7 +337,6 @@ impl<'a> Session<'a> {
             num_redirects: record.num_redirects,
             num_retries: record.num_retries,
             size_download: transfer.size_download,
-            size_upload: record.size_upload,
             size_header: record.size_header,
             size_request: record.size_request,
             times: record.times(end),
@@ -368,6 +352,7 @@ impl<'a> Session<'a> {
         };
         let Some(last) = record.last() else { return summary };
         summary.method.clone_from(&last.method);
+        summary.size_upload = last.uploaded;
         if let Some(link) = &last.link {
             summary.remote = link.info.peer;
             summary.local = link.info.local;
@@ -401,6 +386,12 @@ struct Transfer {
     capture: Capture,
     bar: Option<Progress>,
     size_download: u64,
+    /// A body worth going on with has begun.
+    begun: bool,
+    /// What tells whether the rest is still the rest of the same.
+    validator: Option<String>,
+    /// How many times a broken download was gone on with.
+    resumptions: u32,
 }
 
 impl Transfer {
@@ -415,6 +406,9 @@ impl Transfer {
             capture: Capture::default(),
             bar: None,
             size_download: 0,
+            begun: false,
+            validator: None,
+            resumptions: 0,
         }
     }
 
@@ -424,7 +418,7 @@ impl Transfer {
         self.bar = shown.then(|| Progress::new("up", 0, None));
         let bar = self.bar.clone();
         Arc::new(move |progress: mimus::Progress| {
-            recorder.lock().size_upload = progress.transferred;
+            recorder.lock().uploaded(progress.transferred);
             if let Some(bar) = &bar {
                 if let Some(total) = progress.total {
                     bar.set_total(total);
@@ -435,82 +429,7 @@ impl Transfer {
     }
 }
 
-/// How a server takes the wish to go on.
-#[derive(Debug, PartialEq, Eq)]
-enum Resumed {
-    /// The rest follows.
-    Continues,
-    /// There is no rest.
-    Complete,
-}
-
-/// Judges the answer to `Range: bytes=OFFSET-` (RFC 9110 sections 14.4, 15.3.7 and 15.5.17).
-fn resumed(response: &Response, offset: u64) -> Result<Resumed, Failure> {
-    let range = response.header("content-range");
-    judge_resumption(response.status(), range, offset)
-        .map_err(|what| Failure::new(Exit::Range, format!("{what}; the file stays as it was")))
-}
-
-fn judge_resumption(
-    status: StatusCode,
-    content_range: Option<&str>,
-    offset: u64,
-) -> Result<Resumed, String> {
-    let range = content_range.and_then(|text| text.trim().strip_prefix("bytes "));
-    match status {
-        StatusCode::PARTIAL_CONTENT => {
-            let first = range.and_then(|r| r.split('-').next()).and_then(|n| n.trim().parse().ok());
-            match first == Some(offset) {
-                true => Ok(Resumed::Continues),
-                false => Err(format!("the server sends other bytes than those from {offset} on")),
-            }
-        }
-        StatusCode::RANGE_NOT_SATISFIABLE => {
-            let size: Option<u64> =
-                range.and_then(|r| r.strip_prefix("*/")).and_then(|n| n.trim().parse().ok());
-            match size {
-                // A server that does not say how long it is has said that nothing follows.
-                None => Ok(Resumed::Complete),
-                Some(size) if size == offset => Ok(Resumed::Complete),
-                Some(size) => Err(format!("the server has {size} bytes, and here are {offset}")),
-            }
-        }
-        status if status.is_success() => {
-            Err("the server does not resume, but sends all of it".into())
-        }
-        status => Err(format!("the server answered {status}, and cannot resume")),
-    }
-}
-
 fn status_failure(status: StatusCode, response: &Response) -> Failure {
     let url = without_userinfo(response.url());
     Failure::new(Exit::Status, format!("the server answered {status} for {url}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_very_rest_is_appended() {
-        let judge = |status, range, offset| {
-            judge_resumption(StatusCode::from_u16(status).unwrap(), range, offset)
-        };
-        assert_eq!(judge(206, Some("bytes 10-19/20"), 10), Ok(Resumed::Continues));
-        assert_eq!(judge(206, Some("bytes 10-19/*"), 10), Ok(Resumed::Continues));
-        assert_eq!(judge(416, Some("bytes */10"), 10), Ok(Resumed::Complete));
-        assert_eq!(judge(416, None, 10), Ok(Resumed::Complete));
-        let refused = [
-            (206, Some("bytes 0-19/20")),
-            (206, None),
-            (206, Some("items 10-19/20")),
-            (416, Some("bytes */5")),
-            (200, None),
-            (404, None),
-            (302, None),
-        ];
-        for (status, range) in refused {
-            assert!(judge(status, range, 10).is_err(), "{status} {range:?}");
-        }
-    }
 }

@@ -31,8 +31,9 @@ pub(crate) struct PolicyFlags {
     /// Try again this many times after a passing failure
     ///
     /// A passing failure is a timeout, a connection that was refused or broken, or one of the
-    /// statuses 408, 429, 500, 502, 503 and 504. The wait doubles from one second on; a Retry-After
-    /// of the server is followed.
+    /// statuses 408, 429, 500, 502, 503 and 504. What the server may have begun to carry out is
+    /// repeated only where that is harmless, as with GET, HEAD, PUT and DELETE. The wait is drawn
+    /// from up to one second, then up to two, four and so on; a Retry-After of the server is followed.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) retry: Option<u32>,
 

@@ -38,7 +38,7 @@ pub(crate) struct Flags {
     /// as http. Before the first URL may stand a method: get, head, post, put, patch, delete or
     /// options, or the word request and any method at all. Without one the method is GET, or POST
     /// when there is data, or PUT with -T.
-    #[arg(value_name = "[METHOD] URL...", value_hint = ValueHint::Url)]
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     words: Vec<String>,
 
     #[command(flatten)]
@@ -68,7 +68,14 @@ pub(crate) struct Flags {
 #[command(next_help_heading = "About")]
 pub(crate) struct AboutFlags {
     /// Show this help; with "all", every flag and the exit codes
-    #[arg(short, long, value_name = "all", num_args = 0..=1, default_missing_value = "short")]
+    #[arg(
+        short,
+        long,
+        value_name = "all",
+        num_args = 0..=1,
+        default_missing_value = "short",
+        hide_possible_values = true
+    )]
     pub(crate) help: Option<HelpTopic>,
 
     /// Show the version and what was built in

@@ -37,7 +37,8 @@ pub(crate) struct OutputFlags {
     /// Go on with a download at this byte; '-' after what the file holds
     ///
     /// A file that is complete already is a success. A server that does not send the rest alone ends
-    /// it with exit code 33, and the file stays as it was.
+    /// it with exit code 33, and the file stays as it was. With --retry, a download that breaks is
+    /// gone on with in the same run, by If-Range where the server gave an entity tag.
     #[arg(short = 'C', long, value_name = "OFFSET")]
     pub(crate) continue_at: Option<ResumeAt>,
 

@@ -87,7 +87,14 @@ pub(crate) struct RequestFlags {
     pub(crate) head: bool,
 
     /// Ask for these bytes only, such as 0-499 or -500
-    #[arg(short, long, value_name = "RANGE", value_parser = range, conflicts_with = "continue_at")]
+    #[arg(
+        short,
+        long,
+        value_name = "RANGE",
+        value_parser = range,
+        allow_hyphen_values = true,
+        conflicts_with = "continue_at"
+    )]
     pub(crate) range: Option<String>,
 
     /// Ask for a compressed body, and show it decoded

@@ -200,9 +200,6 @@ impl Archive {
     }
 
     fn request(&self, exchange: &Exchange, payload: &Payload) -> Request {
-        let length = exchange.fields.get_str("content-length").and_then(|v| v.parse().ok());
-        let has_body =
-            length.is_some_and(|n| n > 0) || exchange.fields.contains("transfer-encoding");
         let cookies = exchange.fields.get_all("cookie").flat_map(|value| {
             String::from_utf8_lossy(value).split(';').map(|p| self.cookie(p)).collect::<Vec<_>>()
         });
@@ -213,9 +210,9 @@ impl Archive {
             cookies: cookies.collect(),
             headers: self.headers(&exchange.fields),
             query_string: pairs(exchange.url.query_pairs()),
-            post_data: has_body.then(|| post_data(&exchange.fields, payload)),
+            post_data: (exchange.uploaded > 0).then(|| post_data(&exchange.fields, payload)),
             headers_size: -1,
-            body_size: length.unwrap_or(if has_body { -1 } else { 0 }),
+            body_size: signed(exchange.uploaded),
         }
     }
 
@@ -318,7 +315,7 @@ fn content(answer: &Answer, ending: Option<&Ending<'_>>) -> Content {
         Err(_) => (STANDARD.encode(&body.kept), Some("base64")),
     };
     Content {
-        size: i64::try_from(body.size).unwrap_or(i64::MAX),
+        size: signed(body.size),
         mime_type,
         text: Some(text).filter(|text| !text.is_empty()),
         encoding,
@@ -330,9 +327,14 @@ fn content(answer: &Answer, ending: Option<&Ending<'_>>) -> Content {
 fn body_size(answer: &Answer, ending: Option<&Ending<'_>>) -> i64 {
     let announced = || answer.fields.get_str("content-length").and_then(|v| v.parse().ok());
     match (answer.fields.contains("content-encoding"), ending) {
-        (false, Some(ending)) => i64::try_from(ending.body.size).unwrap_or(i64::MAX),
+        (false, Some(ending)) => signed(ending.body.size),
         _ => announced().unwrap_or(-1),
     }
+}
+
+/// HAR has -1 for what is not known, and so signed numbers.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn timings(exchange: &Exchange, ending: Option<&Ending<'_>>) -> Timings {

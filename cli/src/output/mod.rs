@@ -95,6 +95,19 @@ impl Output {
         }
     }
 
+    /// Makes what follows go behind what the file holds, and says how much that is. `None` when it is
+    /// no file.
+    pub(crate) fn resume(&self) -> Result<Option<u64>, Failure> {
+        match &mut *self.lock() {
+            Sink::File(file) => {
+                let size = file.size()?;
+                file.resume_at(size)?;
+                Ok(Some(size))
+            }
+            Sink::Stdout | Sink::Screen(_) => Ok(None),
+        }
+    }
+
     /// The file, if it is one.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         match &*self.lock() {

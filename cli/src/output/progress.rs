@@ -17,10 +17,7 @@ impl Progress {
     /// A bar called `name` that begins at `start` of `total` bytes.
     pub(crate) fn new(name: &str, start: u64, total: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-        let template = if total.is_some() { BAR } else { SPINNER };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        bar.set_style(style(total.is_some()));
         bar.set_message(name.to_owned());
         bar.set_position(start);
         // The speed is that of this transfer, not of what was there before.
@@ -37,6 +34,7 @@ impl Progress {
     /// Learns how many there will be.
     pub(crate) fn set_total(&self, total: u64) {
         if self.0.length() != Some(total) {
+            self.0.set_style(style(true));
             self.0.set_length(total);
         }
     }
@@ -51,5 +49,23 @@ impl Progress {
     pub(crate) fn clear(&self) {
         interrupt::set_bar(None);
         self.0.finish_and_clear();
+    }
+}
+
+fn style(has_end: bool) -> ProgressStyle {
+    let template = if has_end { BAR } else { SPINNER };
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_are_valid() {
+        for template in [BAR, SPINNER] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
     }
 }

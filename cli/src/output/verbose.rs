@@ -91,14 +91,15 @@ impl Verbose {
         let phases = [
             ("resolved", dial.resolve),
             ("connected", dial.connect),
-            ("through the proxy", dial.proxy),
+            ("tunnelled", dial.proxy),
             ("TLS", dial.tls),
         ];
         let phases: Vec<String> = phases
             .into_iter()
             .filter_map(|(phase, time)| time.map(|time| format!("{phase} in {}", millis(time))))
             .collect();
-        self.remark(&format!("connection to {peer}{local}: {}", phases.join(", ")));
+        let proxy = connection.proxy.as_ref().map(|p| format!(", the proxy {p}")).unwrap_or_default();
+        self.remark(&format!("connection to {peer}{proxy}{local}: {}", phases.join(", ")));
         if let Some(tls) = &connection.tls {
             self.remark(&tls_text(tls));
         }

@@ -1,0 +1,12 @@
+//! The program as a user meets it: run against the embedded origin, judged by its output, its exit
+//! code, and what the origin saw.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod body;
+mod curl;
+mod download;
+mod exit_codes;
+mod rig;
+mod show;
+mod transport;
