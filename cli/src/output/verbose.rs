@@ -98,7 +98,8 @@ impl Verbose {
             .into_iter()
             .filter_map(|(phase, time)| time.map(|time| format!("{phase} in {}", millis(time))))
             .collect();
-        let proxy = connection.proxy.as_ref().map(|p| format!(", the proxy {p}")).unwrap_or_default();
+        let proxy =
+            connection.proxy.as_ref().map(|p| format!(", the proxy {p}")).unwrap_or_default();
         self.remark(&format!("connection to {peer}{proxy}{local}: {}", phases.join(", ")));
         if let Some(tls) = &connection.tls {
             self.remark(&tls_text(tls));
