@@ -26,6 +26,7 @@ pub(crate) struct Record {
     pub(crate) num_redirects: usize,
     pub(crate) num_retries: usize,
     pub(crate) size_header: u64,
+    /// The heads of the requests.
     pub(crate) size_request: u64,
     /// When the exchange that is on its way began, and over what it goes.
     begun: Moment,

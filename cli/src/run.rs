@@ -22,7 +22,7 @@ use crate::{
         millis,
         pretty::Palette,
         progress::Progress,
-        stderr_is_terminal, tell, without_userinfo, write_all,
+        stderr_is_terminal, tell, to_stderr, to_stdout, without_userinfo, write_all,
     },
     payload::Payload,
     place,
@@ -171,10 +171,9 @@ impl<'a> Session<'a> {
             archive.push(&transfer.recorder.lock(), &self.payload, &ending);
         }
         let written = self.format.write(&summary, |stream, bytes| match stream {
-            Stream::Stdout => std::io::Write::write_all(&mut std::io::stdout(), bytes),
-            Stream::Stderr => std::io::Write::write_all(&mut std::io::stderr(), bytes),
+            Stream::Stdout => to_stdout(bytes),
+            Stream::Stderr => to_stderr(bytes),
         });
-        let written = written.map_err(|e| Failure::write("the text of -w", &e));
         result.and(written)
     }
 
@@ -353,6 +352,7 @@ impl<'a> Session<'a> {
         let Some(last) = record.last() else { return summary };
         summary.method.clone_from(&last.method);
         summary.size_upload = last.uploaded;
+        summary.size_request += last.uploaded;
         if let Some(link) = &last.link {
             summary.remote = link.info.peer;
             summary.local = link.info.local;

@@ -147,7 +147,23 @@ impl Flags {
         if urls.is_empty() {
             return Err(usage("no URL was given; see mimus --help"));
         }
+        self.check(urls)?;
         Ok(Targets { method, urls: urls.to_vec() })
+    }
+}
+
+impl Flags {
+    /// Checks what clap's relations between flags cannot say.
+    fn check(&self, urls: &[String]) -> Result<(), Error> {
+        if self.request.head && !self.request.get && !self.data.is_empty() {
+            return Err(usage("-I sends no body; put the data into the query with -G"));
+        }
+        let upload =
+            self.request.upload_file.as_deref().is_some_and(|path| path.as_os_str() == "-");
+        if upload && urls.len() > 1 {
+            return Err(usage("the standard input can be sent to one URL only"));
+        }
+        Ok(())
     }
 }
 

@@ -125,7 +125,8 @@ pub(crate) struct TerminalFlags {
 
     /// Whether heads and JSON are coloured
     ///
-    /// auto does so on a terminal, unless the environment's NO_COLOR is set or TERM is dumb.
+    /// auto does so on a terminal, unless the environment's NO_COLOR is set or TERM is dumb. JSON is
+    /// coloured where it is indented.
     #[arg(
         long,
         value_name = "WHEN",

@@ -46,8 +46,10 @@ fn a_method_may_stand_before_the_urls() {
 }
 
 #[test]
-fn without_a_url_nothing_is_done() {
-    for line in ["-v", "get", "request", "request PURGE", "request a(b) http://a/"] {
+fn what_makes_no_sense_is_not_done() {
+    for line in
+        ["-I -d a u", "-T - u v", "-v", "get", "request", "request PURGE", "request a(b) http://a/"]
+    {
         assert!(parse(line).unwrap().targets().is_err(), "{line}");
     }
 }
@@ -120,7 +122,7 @@ fn resolve_rules_take_both_families() {
     assert_eq!(addrs, ["127.0.0.1", "::1"]);
     let rule: ResolveRule = "[::2]:80:::1".parse().unwrap();
     assert_eq!((rule.host.as_str(), rule.addrs.len()), ("::2", 1));
-    for text in ["a:1", "a:x:127.0.0.1", "a:1:", "a:1:localhost"] {
+    for text in ["a:1", "a:x:127.0.0.1", "a:1:", "a:1:localhost", "*:1:127.0.0.1", "-a:1"] {
         assert!(text.parse::<ResolveRule>().is_err(), "{text}");
     }
 }

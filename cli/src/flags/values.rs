@@ -110,10 +110,15 @@ impl FromStr for ResolveRule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let shape = || "write it as HOST:PORT:ADDRESS".to_owned();
+        // curl's '+' lets the entry expire, which none does in one run.
+        let text = text.strip_prefix('+').unwrap_or(text);
         let (host, rest) = match text.strip_prefix('[') {
             Some(rest) => rest.split_once("]:").ok_or_else(shape)?,
             None => text.split_once(':').ok_or_else(shape)?,
         };
+        if matches!(host, "" | "*") {
+            return Err("a rule is for one host".to_owned());
+        }
         let (port, addrs) = rest.split_once(':').ok_or_else(shape)?;
         let port = u16::from_str(port).map_err(|_| format!("{port:?} is no port"))?;
         let addrs = addrs

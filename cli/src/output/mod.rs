@@ -168,6 +168,12 @@ pub(crate) fn to_stdout(bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|e| Failure::write("the standard output", &e))
 }
 
+/// Writes to the standard error.
+pub(crate) fn to_stderr(bytes: &[u8]) -> Result<(), Failure> {
+    let written = io::stderr().lock().write_all(bytes);
+    written.map_err(|e| Failure::write("the standard error", &e))
+}
+
 /// Tells something on the standard error. When nobody listens there is nobody to tell.
 pub(crate) fn tell(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");

@@ -1,6 +1,6 @@
 //! -w: a text about each transfer, with curl's names for the facts.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Map, Number, Value};
 
@@ -204,12 +204,12 @@ impl Format {
     /// Writes the text about one transfer.
     ///
     /// # Errors
-    /// When a stream cannot be written.
-    pub(crate) fn write(
+    /// As `write`.
+    pub(crate) fn write<E>(
         &self,
         summary: &Summary,
-        mut write: impl FnMut(Stream, &[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
+        mut write: impl FnMut(Stream, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut stream = Stream::Stdout;
         for piece in &self.pieces {
             let text = match piece {
@@ -354,7 +354,7 @@ mod tests {
                 Stream::Stdout => streams.0.extend_from_slice(bytes),
                 Stream::Stderr => streams.1.extend_from_slice(bytes),
             }
-            Ok(())
+            Ok::<(), ()>(())
         };
         format.write(summary, write).unwrap();
         (String::from_utf8(streams.0).unwrap(), String::from_utf8(streams.1).unwrap())

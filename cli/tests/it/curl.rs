@@ -162,7 +162,7 @@ fn output_is_what_it_is_from_curl() {
         "-w %{size_download}|%{size_upload}|%{size_header}|%{http_version}|%{method} {http}/bytes/99",
         "-o out -w %{filename_effective}|%{exitcode}|%{urlnum}|%{remote_ip}|%{local_ip}\\n {http}/json",
         "-w %header{content-type}|%{num_headers} -o out {http}/stream-bytes/9",
-        "-d 12345 -o /dev/null -w %{size_upload} {http}/upload",
+        "-d 12345 -o /dev/null -w %{size_upload}|%{size_request} -A x {http}/upload",
         "-C - -o part {http}/range/26",
         "-C 5 -o part {http}/range/26",
         "--compressed -H Accept-Encoding:gzip {http}/gzip",

@@ -39,6 +39,7 @@ pub const STEPS: &[(&str, &[Step])] = &[
             "a query and a form" => exchange::query_and_form,
             "text by charset" => exchange::charsets,
             "trailers after a chunked body" => exchange::trailers,
+            "http::Request in, http::Response out" => exchange::http_types,
             "the same GET on four runtimes" => runtimes::same_get,
         },
     ),
@@ -92,7 +93,7 @@ pub const STEPS: &[(&str, &[Step])] = &[
         steps! {
             "10 GiB of zeros as gzip refused" => faults::bomb,
             "Content-Length with chunked refused" => faults::smuggling,
-            "a second answer nobody asked for unread" => faults::second_response,
+            "a second answer nobody asked for ignored" => faults::second_response,
             "a body cut short is an error" => faults::truncation,
             "a head without end refused" => faults::endless_head,
             "a certificate for another name refused" => faults::wrong_name,

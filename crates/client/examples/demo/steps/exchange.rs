@@ -3,10 +3,12 @@
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
+use http_body_util::BodyExt;
+use mimus::Timings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::setup::{Demo, Result, ensure};
+use crate::setup::{Demo, Result, ensure, ms};
 
 pub async fn get(demo: &Demo) -> Result {
     let client = demo.client()?;
@@ -116,4 +118,16 @@ pub async fn trailers(demo: &Demo) -> Result {
     let names: Vec<_> = trailers.iter().map(|(name, _)| name).collect();
     ensure!(names.len() == 2, "{names:?}");
     Ok(names.join(", "))
+}
+
+pub async fn http_types(demo: &Demo) -> Result {
+    let request = http::Request::put(demo.http("/put")).header("x-bird", "wren").body("song")?;
+    let response = demo.client()?.call(request).await?;
+    ensure!(response.status() == 200, "{}", response.status());
+    let timings = response.extensions().get::<Timings>().ok_or("no timings in the extensions")?;
+    let facts = format!("{}, first byte after {}", response.status(), ms(timings.first_byte));
+    let body = response.into_body().collect().await?.to_bytes();
+    let echo: Value = serde_json::from_slice(&body)?;
+    ensure!(echo["data"] == "song", "the origin saw {}", echo["data"]);
+    Ok(facts)
 }
