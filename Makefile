@@ -11,7 +11,7 @@ TOOLS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/tools
 export PATH := $(TOOLS)/bin:$(PATH)
 
 # Commands that the habits below run; each can be replaced on the command line.
-DEMO  ?= $(CARGO) run --release --locked -q -p mimus --example demo
+DEMO  ?= $(CARGO) run --release --locked -q -p mimus --features smol --example demo
 COST  ?= python3 scripts/cost.py
 # The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
 MIMUS ?= target/debug/mimus
@@ -32,6 +32,17 @@ deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere s
 .PHONY: demo
 demo: deps ## start the embedded origin, use every feature against it, print what was right
 	@$(DEMO)
+
+# What `make cost` measures with is no example of use.
+EXAMPLES := $(filter-out allocations sequential,$(basename $(notdir $(wildcard crates/client/examples/*.rs))))
+
+.PHONY: examples
+examples: deps ## run every example of use against the embedded origin; fails if one fails
+	@$(CARGO) build -q --locked -p mimus --features smol,tower $(addprefix --example ,$(EXAMPLES))
+	@for name in $(EXAMPLES); do \
+		echo "== $$name"; \
+		NO_PROXY='*' timeout 60 $(CARGO) run -q --locked -p mimus --features smol,tower --example $$name; \
+	done
 
 .PHONY: test
 test: deps ## all tests and doctests; the last line sums them: `N passed, N failed`

@@ -167,7 +167,8 @@ impl<'a> Session<'a> {
         }
         if let Some(archive) = &mut self.archive {
             let error = summary.error.as_deref();
-            let ending = Ending { body: &transfer.capture, at: end, error };
+            let size = transfer.size_download;
+            let ending = Ending { body: &transfer.capture, size, at: end, error };
             archive.push(&transfer.recorder.lock(), &self.payload, &ending);
         }
         let written = self.format.write(&summary, |stream, bytes| match stream {
@@ -262,10 +263,11 @@ impl<'a> Session<'a> {
             let total = response.content_length().map(|length| position + length);
             transfer.bar = Some(Progress::new("down", position, total));
         }
+        let earlier = transfer.size_download;
         while let Some(piece) = response.chunk().map_err(|e| self.failure(&e))? {
             output.body(&piece)?;
             position += piece.len() as u64;
-            transfer.size_download += piece.len() as u64;
+            transfer.size_download = earlier + response.body_mut().received();
             if self.archive.is_some() {
                 transfer.capture.push(&piece);
             }

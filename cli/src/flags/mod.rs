@@ -23,6 +23,7 @@ pub(crate) use self::{
 /// HTTP from the shell.
 #[derive(Parser)]
 #[command(
+    args_override_self = true,
     name = "mimus",
     version,
     disable_help_flag = true,

@@ -138,6 +138,8 @@ struct Timings {
 pub(crate) struct Ending<'a> {
     /// What was kept of the body.
     pub(crate) body: &'a Capture,
+    /// Its bytes before they were decoded.
+    pub(crate) size: u64,
     /// When the end was read, or reading failed.
     pub(crate) at: std::time::Instant,
     /// Why it failed.
@@ -323,12 +325,12 @@ fn content(answer: &Answer, ending: Option<&Ending<'_>>) -> Content {
     }
 }
 
-/// The bytes of the body on the wire: of a decoded body only the announced length is known.
+/// The bytes of the body before decoding. Of a redirect's body only the announced length is known.
 fn body_size(answer: &Answer, ending: Option<&Ending<'_>>) -> i64 {
     let announced = || answer.fields.get_str("content-length").and_then(|v| v.parse().ok());
-    match (answer.fields.contains("content-encoding"), ending) {
-        (false, Some(ending)) => signed(ending.body.size),
-        _ => announced().unwrap_or(-1),
+    match ending {
+        Some(ending) => signed(ending.size),
+        None => announced().unwrap_or(-1),
     }
 }
 

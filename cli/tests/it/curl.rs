@@ -176,6 +176,7 @@ fn output_is_what_it_is_from_curl() {
         "-C 5 -o part {http}/range/26",
         "--compressed -H Accept-Encoding:gzip {http}/gzip",
         "{http}/gzip -o out",
+        "--compressed -o /dev/null -w %{size_download} {http}/gzip -H Accept-Encoding:gzip",
         "-f {http}/status/404",
         "--fail-with-body {http}/status/404",
         "-w %{http_code}|%{exitcode}|%{errormsg} -o out {http}/status/404",

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example allocations`
 
+#![expect(clippy::print_stdout, reason = "it is what an example is for")]
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -66,7 +68,7 @@ fn report(what: &str, one: &mut dyn FnMut()) {
 }
 
 fn main() {
-    let origin = mimus_testkit::Origin::start().unwrap();
+    let origin = mimus_testkit::Origin::start().expect("the origin starts");
     let url = origin.http_url("/bytes/16");
 
     let client = mimus::blocking::Client::new();

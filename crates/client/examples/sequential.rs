@@ -3,6 +3,8 @@
 //! `strace -f -c target/release/examples/sequential blocking 10000 URL`, where the first argument is
 //! `blocking` or `tokio`, and the origin is another process (`mimus-origin`).
 
+#![expect(clippy::print_stdout, reason = "it is what an example is for")]
+
 use std::{env, process::ExitCode};
 
 type AnyError = Box<dyn std::error::Error>;

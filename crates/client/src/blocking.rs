@@ -15,16 +15,17 @@
 
 use std::{
     fmt,
+    future::poll_fn,
     io::{self, BufRead, Read},
     sync::Arc,
 };
 
-use bytes::{Buf, Bytes};
 use mimus_net::rt;
 
 use crate::{
     Incoming, IntoUrl, Request, Result,
     client::{self, Inner, client_methods},
+    reader::BodyReader,
 };
 
 /// An HTTP client whose calls block: a pool of connections, and the settings that calls start from.
@@ -96,54 +97,36 @@ pub fn get(url: impl IntoUrl) -> Result<Response> {
 
 /// The body of a response as a [`Read`] and [`BufRead`].
 #[derive(Debug)]
-pub struct Reader {
-    body: Incoming,
-    piece: Bytes,
-}
+pub struct Reader(BodyReader);
 
 impl Reader {
     pub(crate) fn new(body: Incoming) -> Self {
-        Reader { body, piece: Bytes::new() }
+        Reader(BodyReader::new(body))
     }
 
-    /// The body, with what was not read of it lost only if it was in this reader's hands.
+    /// The body behind it.
     pub fn get_ref(&self) -> &Incoming {
-        &self.body
+        self.0.get_ref()
     }
 }
 
 impl BufRead for Reader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.piece.is_empty()
-            && let Some(piece) = rt::Blocking::block_on(self.body.data()).map_err(into_io)?
-        {
-            self.piece = piece;
-        }
-        Ok(&self.piece)
+        rt::Blocking::block_on(poll_fn(|cx| self.0.poll_fill(cx)))?;
+        Ok(self.0.here())
     }
 
     fn consume(&mut self, n: usize) {
-        self.piece.advance(n);
+        self.0.advance(n);
     }
 }
 
 impl Read for Reader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let piece = self.fill_buf()?;
-        let n = piece.len().min(out.len());
-        out[..n].copy_from_slice(&piece[..n]);
+        let here = self.fill_buf()?;
+        let n = here.len().min(out.len());
+        out[..n].copy_from_slice(&here[..n]);
         self.consume(n);
         Ok(n)
     }
-}
-
-/// Keeps the error reachable as the source of the [`io::Error`].
-pub(crate) fn into_io(error: crate::Error) -> io::Error {
-    let kind = match error.kind() {
-        crate::Kind::Timeout => io::ErrorKind::TimedOut,
-        crate::Kind::Closed => io::ErrorKind::UnexpectedEof,
-        crate::Kind::Decode | crate::Kind::Protocol => io::ErrorKind::InvalidData,
-        _ => io::ErrorKind::Other,
-    };
-    io::Error::new(kind, error)
 }

@@ -17,6 +17,7 @@ use crate::{
     Error, Kind, Result,
     body::{DecodeError, DecodeErrorKind, DecodeLimits, Decoder},
     conn::Exchange,
+    reader::BodyReader,
 };
 
 /// The body of a response: pieces of [`Bytes`] in the order in which they come, decoded unless the
@@ -134,6 +135,11 @@ impl Incoming {
         }
         self.rest = Some(Box::new(exchange));
         Ok(())
+    }
+
+    /// The body as an `AsyncRead`, of `futures` and, with the feature, of tokio.
+    pub fn into_async_read(self) -> BodyReader {
+        BodyReader::new(self)
     }
 
     /// The length of what is still to come, if it is known: it is not for a chunked or a decoded

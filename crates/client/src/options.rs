@@ -148,63 +148,54 @@ impl Settings {
 macro_rules! shared_setters {
     () => {
         /// All timeouts at once.
-        #[must_use]
         pub fn timeouts(mut self, timeouts: $crate::Timeouts) -> Self {
             self.settings_mut().timeouts = timeouts;
             self
         }
 
         /// The time for the whole call, from `send` to the end of the body.
-        #[must_use]
         pub fn timeout(mut self, total: std::time::Duration) -> Self {
             self.settings_mut().timeouts.total = Some(total);
             self
         }
 
         /// The time to wait for a connection when the pool's limits are reached.
-        #[must_use]
         pub fn pool_timeout(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().timeouts.pool = limit.into();
             self
         }
 
         /// The time for name resolution.
-        #[must_use]
         pub fn resolve_timeout(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().timeouts.resolve = limit.into();
             self
         }
 
         /// The time for the transport connection, all addresses together.
-        #[must_use]
         pub fn connect_timeout(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().timeouts.connect = limit.into();
             self
         }
 
         /// The time for the TLS handshake, and for the talk with a proxy.
-        #[must_use]
         pub fn tls_timeout(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().timeouts.tls = limit.into();
             self
         }
 
         /// The time from the request's last byte to the end of the response head.
-        #[must_use]
         pub fn head_timeout(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().timeouts.head = limit.into();
             self
         }
 
         /// The time between two reads, or two writes, of a body.
-        #[must_use]
         pub fn idle_timeout(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().timeouts.idle = limit.into();
             self
         }
 
         /// Which redirects are followed. The default follows up to ten.
-        #[must_use]
         pub fn redirect(mut self, policy: $crate::redirect::Policy) -> Self {
             self.settings_mut().redirect = policy;
             self
@@ -212,58 +203,49 @@ macro_rules! shared_setters {
 
         /// Retries beyond those that are always safe and always made (see
         /// [`retry`](crate::retry)). `None`, the default, makes no others.
-        #[must_use]
         pub fn retry(mut self, policy: impl Into<Option<$crate::retry::RetryPolicy>>) -> Self {
             self.settings_mut().retry = policy.into();
             self
         }
 
         /// Credentials for the origin: Basic, Bearer, or Digest.
-        #[must_use]
         pub fn auth(mut self, credentials: impl Into<Option<$crate::auth::Credentials>>) -> Self {
             self.settings_mut().auth = credentials.into();
             self
         }
 
         /// User name and password by the Basic scheme (RFC 7617).
-        #[must_use]
         pub fn basic_auth(self, user: impl Into<String>, password: impl Into<String>) -> Self {
             self.auth($crate::auth::Credentials::basic(user, password))
         }
 
         /// A bearer token (RFC 6750).
-        #[must_use]
         pub fn bearer_auth(self, token: impl Into<String>) -> Self {
             self.auth($crate::auth::Credentials::bearer(token))
         }
 
         /// User name and password by the Digest scheme (RFC 7616): sent when the server asks.
-        #[must_use]
         pub fn digest_auth(self, user: impl Into<String>, password: impl Into<String>) -> Self {
             self.auth($crate::auth::Credentials::digest(user, password))
         }
 
         /// One proxy for everything.
-        #[must_use]
         pub fn proxy(self, proxy: $crate::Proxy) -> Self {
             self.proxies($crate::Proxies::all(proxy))
         }
 
         /// Which proxy serves which URL. The default is the environment's say.
-        #[must_use]
         pub fn proxies(mut self, proxies: $crate::Proxies) -> Self {
             self.settings_mut().proxies = std::sync::Arc::new(proxies);
             self
         }
 
         /// No proxy, whatever the environment says.
-        #[must_use]
         pub fn no_proxy(self) -> Self {
             self.proxies($crate::Proxies::none())
         }
 
         /// Tunnel plain-text requests through an HTTP proxy by CONNECT too.
-        #[must_use]
         pub fn proxy_tunnel(mut self, on: bool) -> Self {
             self.settings_mut().transport_mut().tunnel = on;
             self
@@ -271,7 +253,6 @@ macro_rules! shared_setters {
 
         /// Whether compressed bodies are asked for and decoded, and within which limits. `None`
         /// sends no `Accept-Encoding` and hands bodies over as they come.
-        #[must_use]
         pub fn decode(mut self, limits: impl Into<Option<$crate::DecodeLimits>>) -> Self {
             self.settings_mut().decode = limits.into();
             self
@@ -279,7 +260,6 @@ macro_rules! shared_setters {
 
         /// The most bytes a (decoded) response body may have; beyond them reading fails with
         /// [`Kind::Limit`](crate::Kind::Limit). No limit by default.
-        #[must_use]
         pub fn body_limit(mut self, bytes: impl Into<Option<u64>>) -> Self {
             self.settings_mut().body_limit = bytes.into();
             self
@@ -287,21 +267,18 @@ macro_rules! shared_setters {
 
         /// Send `Expect: 100-continue` with every body, and wait this long for the server's word
         /// before sending it anyway (RFC 9110 section 10.1.1). Off by default.
-        #[must_use]
         pub fn expect_continue(mut self, wait: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().expect_continue = wait.into();
             self
         }
 
         /// The limits on response heads and chunked framing.
-        #[must_use]
         pub fn http1_limits(mut self, limits: $crate::Http1Limits) -> Self {
             self.settings_mut().limits = limits;
             self
         }
 
         /// How TLS is done: trust, identity, versions.
-        #[must_use]
         pub fn tls(mut self, config: $crate::TlsConfig) -> Self {
             self.settings_mut().transport_mut().tls = config;
             self
@@ -309,21 +286,18 @@ macro_rules! shared_setters {
 
         /// Send requests with safe methods as TLS 1.3 early data when a session is resumed. An
         /// attacker may replay early data (RFC 8470), so this is off by default.
-        #[must_use]
         pub fn early_data(mut self, on: bool) -> Self {
             self.settings_mut().transport_mut().early_data = on;
             self
         }
 
         /// Options of the transport socket: keep-alive, bind address, interface...
-        #[must_use]
         pub fn socket_options(mut self, options: $crate::SocketOptions) -> Self {
             self.settings_mut().transport_mut().socket = options;
             self
         }
 
         /// Connect to this Unix socket in place of the URL's host.
-        #[must_use]
         pub fn unix_socket(mut self, path: impl Into<std::path::PathBuf>) -> Self {
             self.settings_mut().transport_mut().unix = Some(path.into());
             self
@@ -331,7 +305,6 @@ macro_rules! shared_setters {
 
         /// Connect to `addrs` when the URL names `host` (and `port`, when given). Port 0 in an
         /// address keeps the URL's. TLS and `Host` still go by the name.
-        #[must_use]
         pub fn resolve(
             mut self,
             host: &str,
@@ -348,7 +321,6 @@ macro_rules! shared_setters {
         }
 
         /// Adds a hook.
-        #[must_use]
         pub fn hook(mut self, hook: impl $crate::Hook) -> Self {
             self.settings_mut().add_hook(std::sync::Arc::new(hook));
             self

@@ -24,6 +24,7 @@ use crate::{
 };
 
 /// What a call does next.
+#[expect(clippy::large_enum_variant, reason = "it lives for one match; a box would cost each call")]
 pub(crate) enum Next {
     /// This is the answer.
     Done(Exchange, ResponseHead),

@@ -35,11 +35,13 @@ pub(crate) fn fields(
     let user = &request.fields;
     let expected = user.len() + client.default_fields.len() + 4;
     let mut fields = Fields::with_capacity(expected, expected * FIELD_SIZE);
+    let host = user.position("host").and_then(|at| user.get_index(at));
+    let (name, value) = host.unwrap_or(("Host", request.target.authority().as_bytes()));
+    fields.append(name, value).map_err(|e| invalid(name, e))?;
     let mut unless_given = |name: &str, value: &[u8]| match user.contains(name) {
         true => Ok(()),
         false => fields.append(name, value).map_err(|e| invalid(name, e)),
     };
-    unless_given("Host", request.target.authority().as_bytes())?;
     for (name, value) in client.default_fields.iter() {
         unless_given(name, value)?;
     }
@@ -56,7 +58,14 @@ pub(crate) fn fields(
     if additions.expect_continue {
         unless_given("Expect", b"100-continue")?;
     }
-    fields.extend(user).map_err(|e| invalid("fields", e))?;
+    match host {
+        None => fields.extend(user).map_err(|e| invalid("fields", e))?,
+        Some(_) => {
+            for (name, value) in user.iter().filter(|(n, _)| !n.eq_ignore_ascii_case("host")) {
+                fields.append(name, value).map_err(|e| invalid(name, e))?;
+            }
+        }
+    }
     if let Some(store) = &client.cookies
         && let Some(kept) = store.cookies(&request.target.url)
     {

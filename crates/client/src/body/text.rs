@@ -91,7 +91,7 @@ pub struct TextDecoder {
 }
 
 impl TextDecoder {
-    /// The encoding is chosen as for [`decode_text`].
+    /// The encoding is chosen by a byte order mark, else by `content_type`, else by `fallback`, else UTF-8.
     #[must_use]
     pub fn new(content_type: Option<&str>, fallback: Option<&str>) -> Self {
         Self { decoder: encoding_for(content_type, fallback).new_decoder(), malformed: false }

@@ -89,7 +89,7 @@ pub(crate) struct RequestLine<'a> {
 /// How far the request is.
 enum Sending {
     /// The body has more to give.
-    Body(Body),
+    Body(Box<Body>),
     /// Everything is queued in the machine.
     Queued,
     /// Everything was written.
@@ -148,7 +148,7 @@ impl Exchange {
             conn.machine.send_end(None).map_err(Failure::Misuse)?;
             (Sending::Queued, deadlines.head)
         } else {
-            (Sending::Body(body), deadlines.idle)
+            (Sending::Body(Box::new(body)), deadlines.idle)
         };
         conn.socket.set_deadline(deadlines.of(limit, now));
         Ok(Exchange {

@@ -1,5 +1,5 @@
 //! Authentication (RFC 9110, section 11): Basic and Bearer credentials, and the challenges of a
-//! server or proxy. [`digest`](super::digest) answers those that ask for more.
+//! server or proxy. [`DigestSession`] answers those that ask for more.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

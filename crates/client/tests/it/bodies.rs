@@ -20,6 +20,7 @@ on_every_runtime!(
     an_early_success_lets_the_upload_go_on,
     expect_continue_waits_and_gives_up_waiting,
     an_empty_post_says_so,
+    a_body_reads_like_any_byte_stream,
 );
 
 const BIG: usize = 20_000_000;
@@ -170,4 +171,21 @@ async fn an_empty_post_says_so(b: Bench) {
     let seen = b.origin.requests();
     assert_eq!(seen[0].header("content-length").as_deref(), Some("0"));
     assert_eq!(seen[1].header("content-length"), None);
+}
+
+async fn a_body_reads_like_any_byte_stream(b: Bench) {
+    use futures_util::io::{AsyncBufReadExt, AsyncReadExt};
+    let client = b.client();
+    let response = client.get(b.http("/stream/3")).send().await.unwrap();
+    let lines: Vec<_> = response.into_body().into_async_read().lines().collect().await;
+    assert_eq!(lines.len(), 3);
+    let response = client.get(b.http("/gzip")).send().await.unwrap();
+    let mut text = String::new();
+    response.into_body().into_async_read().read_to_string(&mut text).await.unwrap();
+    assert!(text.starts_with('{'));
+    let response = client.get(b.http("/bad/truncate")).send().await.unwrap();
+    let mut reader = response.into_body().into_async_read();
+    let error = reader.read_to_string(&mut text).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+    assert!(error.get_ref().is_some_and(|e| e.is::<mimus::Error>()));
 }

@@ -1,6 +1,8 @@
 //! The client against the embedded origin, each test on tokio current_thread, tokio multi_thread,
 //! smol, and blocking.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod bad_input;
 mod basics;
 mod bodies;

@@ -60,7 +60,7 @@ async fn a_unix_socket_takes_the_place_of_the_host(b: Bench) {
 
 async fn ipv6_literals_connect(b: Bench) {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
-        println!("skipped: this machine has no ::1");
+        eprintln!("skipped: this machine has no ::1");
         return;
     }
     let origin = mimus_testkit::Origin::builder().http("[::1]:0".parse().unwrap()).start().unwrap();
@@ -208,6 +208,6 @@ async fn tls_sessions_are_resumed(b: Bench) {
         early.close_idle();
     }
     // A request that changes something is never sent early.
-    let response = early.post(&url.replace("/get", "/post")).body("x").send().await.unwrap();
+    let response = early.post(url.replace("/get", "/post")).body("x").send().await.unwrap();
     assert!(!response.connection().tls.as_ref().unwrap().early_data);
 }
