@@ -180,7 +180,7 @@ impl<M> ClientBuilder<M> {
 }
 
 impl ClientBuilder<Async> {
-    /// The runtime on which calls are made: [`rt::Tokio`], [`rt::Smol`], or one's own. The default is
+    /// The runtime on which calls are made: [`rt::Tokio`], `rt::Smol`, or one's own. The default is
     /// the tokio runtime on which each call is made.
     pub fn runtime(mut self, runtime: impl Runtime) -> Self {
         self.runtime = Some(Arc::new(runtime));

@@ -108,7 +108,7 @@ impl Error {
     pub(crate) fn io(phase: Phase, source: io::Error) -> Self {
         use io::ErrorKind as K;
         let (kind, detail) = match source.kind() {
-            K::TimedOut => return Error::timeout(phase),
+            K::TimedOut => return Error::timeout(phase).caused_by(source),
             K::ConnectionReset | K::ConnectionAborted | K::BrokenPipe => {
                 (Kind::Closed, "the peer reset the connection")
             }
@@ -205,14 +205,18 @@ impl From<DialError> for Error {
 
 impl From<mimus_proto::Error> for Error {
     fn from(error: mimus_proto::Error) -> Self {
-        let (kind, detail) = match &error {
-            mimus_proto::Error::PeerMisbehaved(_) => {
-                (Kind::Protocol, "the peer broke the protocol")
+        match error {
+            mimus_proto::Error::PeerMisbehaved(how) => {
+                Error::new(Kind::Protocol, "the peer broke the protocol").caused_by(how)
             }
-            mimus_proto::Error::LimitExceeded(_) => (Kind::Limit, "a limit was exceeded"),
-            _ => (Kind::Closed, "the peer closed the connection"),
-        };
-        Error::new(kind, detail).caused_by(error)
+            mimus_proto::Error::LimitExceeded(which) => {
+                Error::new(Kind::Limit, "a limit was exceeded").caused_by(which)
+            }
+            mimus_proto::Error::UnexpectedEof(place) => {
+                Error::new(Kind::Closed, "the peer closed the connection").caused_by(place)
+            }
+            other => Error::new(Kind::Protocol, "the exchange failed").caused_by(other),
+        }
     }
 }
 

@@ -154,8 +154,8 @@ macro_rules! shared_setters {
         }
 
         /// The time for the whole call, from `send` to the end of the body.
-        pub fn timeout(mut self, total: std::time::Duration) -> Self {
-            self.settings_mut().timeouts.total = Some(total);
+        pub fn timeout(mut self, total: impl Into<Option<std::time::Duration>>) -> Self {
+            self.settings_mut().timeouts.total = total.into();
             self
         }
 

@@ -67,21 +67,6 @@ impl Default for DecodeLimits {
 /// - any other bytes are discarded, as browsers do: servers pad with zeros, and the stream's own
 ///   checksum has vouched for what came before.
 ///
-/// ```
-/// # #[cfg(feature = "gzip")] {
-/// use mimus::{Coding, DecodeLimits, Decoder, encode};
-///
-/// let encoded = encode(Coding::Gzip, b"plumage")?;
-/// let mut decoder = Decoder::for_codings(["gzip"], &DecodeLimits::default())?.expect("gzip is known");
-/// decoder.push(encoded).expect("it holds no piece yet");
-/// while let Some(piece) = decoder.poll()? {
-///     assert_eq!(piece, "plumage");
-/// }
-/// decoder.finish()?;
-/// # }
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// ```
-///
 /// After an error, `poll` and `finish` fail with that error's kind again.
 pub struct Decoder {
     /// In decoding order: the first one reads the wire.

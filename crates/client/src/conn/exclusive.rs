@@ -269,7 +269,7 @@ impl Exchange {
                 Poll::Ready(Ok(())) if starved => return Ok(Poll::Pending),
                 Poll::Ready(Ok(())) => self.all_queued_is_out(),
                 Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => {
-                    return Err(Failure::Io(Phase::Send, e));
+                    return Err(Failure::Io(Phase::Send, self.timed_out()));
                 }
                 Poll::Ready(Err(e)) => {
                     self.sending = Sending::Stopped(Some(e));
@@ -372,6 +372,9 @@ impl Exchange {
 
     /// A peer that refuses an upload resets the connection: the failed write says more.
     fn read_failed(&mut self, error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::TimedOut {
+            return Failure::Io(self.phase, self.timed_out());
+        }
         match &mut self.sending {
             Sending::Stopped(first) if self.phase == Phase::Head => match first.take() {
                 Some(first) => Failure::Io(Phase::Send, first),
@@ -379,6 +382,22 @@ impl Exchange {
             },
             _ => Failure::Io(self.phase, error),
         }
+    }
+
+    /// Which of the limits it was that passed.
+    fn timed_out(&self) -> io::Error {
+        let over = self.deadlines.total.is_some_and(|total| total <= Instant::now());
+        let (what, limit) = match self.phase {
+            _ if over => ("the time for the whole call is over", None),
+            Phase::Head => ("no response head came within", self.deadlines.head),
+            Phase::Send => ("the peer took nothing within", self.deadlines.idle),
+            _ => ("nothing came within", self.deadlines.idle),
+        };
+        let text = match limit {
+            Some(limit) => format!("{what} {limit:?}"),
+            None => what.to_owned(),
+        };
+        io::Error::new(io::ErrorKind::TimedOut, text)
     }
 
     /// Whether the request still goes out. A response may be over before.

@@ -296,7 +296,11 @@ fn resolve_error(name: &str, error: io::Error) -> DialError {
         io::ErrorKind::InvalidInput => DialErrorKind::Config,
         _ => return DialError::io(Phase::Resolve, name, error),
     };
-    DialError::new(Phase::Resolve, kind, name).caused_by(error)
+    let detail = match kind {
+        DialErrorKind::NameNotFound => format!("there is no address for {name}"),
+        _ => name.to_owned(),
+    };
+    DialError::new(Phase::Resolve, kind, detail).caused_by(error)
 }
 
 /// Every address has failed.
