@@ -275,6 +275,8 @@ impl<'a> Session<'a> {
                 bar.at(position);
             }
         }
+        // The end of a coding yields nothing, but was received.
+        transfer.size_download = earlier + response.body_mut().received();
         output.finish()?;
         match failed && self.flags.output.fail_with_body {
             true => Err(status_failure(status, response)),
