@@ -85,7 +85,7 @@ cost: deps ## system calls and allocations of one small exchange; fails over the
 bench: cost ## measurements
 
 .PHONY: fuzz-smoke
-fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS (needs a nightly toolchain and cargo-fuzz)
+fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS 
 	@scripts/fuzz-smoke.sh $(FUZZ_SECONDS)
 
 .PHONY: conformance
