@@ -82,7 +82,9 @@ pub(crate) struct Trace {
 impl<'a> Call<'a> {
     fn new(client: &'a Arc<Inner>, request: Request) -> Self {
         let started = Instant::now();
-        let deadline = request.settings.timeouts.total.map(|total| started + total);
+        // A timeout beyond what the clock can say is none.
+        let total = request.settings.timeouts.total;
+        let deadline = total.and_then(|total| started.checked_add(total));
         Call {
             client,
             request,
@@ -180,7 +182,7 @@ impl<'a> Call<'a> {
         let now = Instant::now();
         let hash = pool.hash_of(route);
         let acquiring = pool.acquire(hash, |r| route.matches(r), || route.to_route(), now);
-        let limit = self.request.settings.timeouts.pool.map(|limit| now + limit);
+        let limit = self.request.settings.timeouts.pool.and_then(|limit| now.checked_add(limit));
         let mut acquired =
             rt::within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
                 .await

@@ -43,7 +43,8 @@ pub(crate) struct Deadlines {
 impl Deadlines {
     /// The end of a phase that began at `now` and may last `limit`.
     fn of(&self, limit: Option<Duration>, now: Instant) -> Option<Instant> {
-        match (limit.map(|l| now + l), self.total) {
+        // A limit beyond what the clock can say is none.
+        match (limit.and_then(|l| now.checked_add(l)), self.total) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -293,8 +294,11 @@ impl Exchange {
                 break;
             }
             if machine.upload() == Upload::Held {
-                // The wait begins when the head is out: until then there is that to write.
-                let Some(at) = machine.poll_timeout(Instant::now()) else { break };
+                let Some(at) = machine.poll_timeout(Instant::now()) else {
+                    // The wait begins when the head is out: until then there is that to write. One
+                    // that the clock cannot say the end of has none.
+                    return Ok(if machine.has_output() { Poll::Ready(()) } else { Poll::Pending });
+                };
                 let timer = self.expect_timer.get_or_insert_with(|| runtime.sleep_until(at));
                 if timer.as_mut().poll(cx).is_pending() {
                     return Ok(Poll::Pending);

@@ -1,0 +1,114 @@
+//! What a second pair of eyes found: each was wrong once.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use futures_util::StreamExt as _;
+use mimus::{Body, Kind, Timeouts, auth::Credentials};
+
+use crate::support::{Bench, failure, on_every_runtime};
+
+on_every_runtime!(
+    endless_timeouts_are_no_timeouts,
+);
+
+/// Everything must be over within this.
+const SOON: Duration = Duration::from_secs(10);
+
+/// A server of one's own: `talk` has each connection in turn, with its number.
+fn serve(talk: impl Fn(usize, &mut TcpStream) + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            talk(number, &mut stream.unwrap());
+        }
+    });
+    addr
+}
+
+/// Reads up to the end of a head; empty when the client has closed.
+fn head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return String::new(),
+        }
+    }
+    String::from_utf8(head).unwrap()
+}
+
+fn say(stream: &mut TcpStream, text: &str) {
+    // A client that hangs up is the test's to notice.
+    let _ = stream.write_all(text.as_bytes());
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// A server that answers every request on every connection with `answer`, and keeps the heads.
+fn recorder(answer: impl Fn(&str) -> String + Send + 'static) -> (SocketAddr, Heads) {
+    let heads = Heads::default();
+    let kept = heads.clone();
+    let addr = serve(move |_, stream| {
+        loop {
+            let head = head(stream);
+            if head.is_empty() {
+                return;
+            }
+            let answer = answer(&head);
+            kept.0.lock().unwrap().push(head);
+            say(stream, &answer);
+        }
+    });
+    (addr, heads)
+}
+
+#[derive(Clone, Default)]
+struct Heads(Arc<Mutex<Vec<String>>>);
+
+impl Heads {
+    fn last(&self) -> String {
+        self.0.lock().unwrap().last().cloned().unwrap_or_default()
+    }
+}
+
+fn occurrences(head: &str, name: &str) -> usize {
+    let field = format!("{name}:");
+    head.lines().filter(|line| line.to_ascii_lowercase().starts_with(&field)).count()
+}
+
+async fn endless_timeouts_are_no_timeouts(b: Bench) {
+    for long in [Duration::MAX, Duration::from_secs(1 << 40)] {
+        let mut timeouts = Timeouts::NONE;
+        for field in [
+            &mut timeouts.pool,
+            &mut timeouts.resolve,
+            &mut timeouts.connect,
+            &mut timeouts.tls,
+            &mut timeouts.head,
+            &mut timeouts.idle,
+            &mut timeouts.total,
+        ] {
+            *field = Some(long);
+        }
+        let client = b
+            .builder()
+            .timeouts(timeouts)
+            .expect_continue(long)
+            .pool_idle_timeout(long)
+            .pool_max_lifetime(long)
+            .build()
+            .unwrap();
+        for _ in 0..2 {
+            let response = client.post(b.https("/post")).body("chirp").send().await.unwrap();
+            assert!(response.text().await.unwrap().contains("chirp"));
+        }
+    }
+}
