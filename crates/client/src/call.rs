@@ -128,6 +128,7 @@ impl<'a> Call<'a> {
         let body_comes = !self.request.body.is_empty();
         let additions = wire::Additions {
             authorization: self.memory.authorization(&self.request, self.client)?,
+            left_origin: self.memory.left_origin(),
             forwarding,
             expect_continue: body_comes && self.request.settings.expect_continue.is_some(),
         };

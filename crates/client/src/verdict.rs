@@ -73,10 +73,18 @@ impl Memory {
         }
     }
 
+    /// Whether a redirect left the origin that the settings' credentials are for.
+    pub(crate) fn left_origin(&self) -> bool {
+        self.left_origin
+    }
+
     /// The credentials for the present origin: the call's own, else the user's netrc file's.
     fn credentials(&self, request: &Request, client: &Inner) -> Option<Credentials> {
         if let Some(own) = request.settings.auth.as_ref().filter(|_| !self.left_origin) {
             return Some(own.clone());
+        }
+        if !self.left_origin && client.default_fields.contains("authorization") {
+            return None;
         }
         client.netrc.as_ref()?.lookup(request.target.url.host_str()?)
     }

@@ -15,6 +15,8 @@ use crate::support::{Bench, failure, on_every_runtime};
 
 on_every_runtime!(
     endless_timeouts_are_no_timeouts,
+    default_credentials_stay_with_their_origin,
+    a_default_field_is_sent_once,
 );
 
 /// Everything must be over within this.
@@ -111,4 +113,42 @@ async fn endless_timeouts_are_no_timeouts(b: Bench) {
             assert!(response.text().await.unwrap().contains("chirp"));
         }
     }
+}
+
+async fn default_credentials_stay_with_their_origin(b: Bench) {
+    let (elsewhere, heads) = recorder(|_| OK.into());
+    let (first, _) = recorder(move |_| {
+        format!("HTTP/1.1 302 Found\r\nLocation: http://{elsewhere}/\r\nContent-Length: 0\r\n\r\n")
+    });
+    let client = b
+        .builder()
+        .default_header("Authorization", "Bearer secret")
+        .default_header("Cookie", "session=secret")
+        .default_header("X-Plain", "kept")
+        .build()
+        .unwrap();
+    let response = client.get(format!("http://{first}/")).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "ok");
+    let seen = heads.last();
+    assert!(!seen.contains("secret"), "{seen}");
+    assert!(seen.contains("X-Plain: kept"), "{seen}");
+}
+
+async fn a_default_field_is_sent_once(b: Bench) {
+    let (addr, heads) = recorder(|_| OK.into());
+    let client = b
+        .builder()
+        .default_header("Host", "nest.example")
+        .default_header("Accept-Encoding", "identity")
+        .default_header("Authorization", "Bearer own")
+        .basic_auth("user", "password")
+        .build()
+        .unwrap();
+    client.get(format!("http://{addr}/")).send().await.unwrap().text().await.unwrap();
+    let seen = heads.last();
+    for name in ["host", "accept-encoding", "authorization"] {
+        assert_eq!(occurrences(&seen, name), 1, "{name} in {seen}");
+    }
+    assert!(seen.starts_with("GET / HTTP/1.1\r\nHost: nest.example\r\n"), "{seen}");
+    assert!(seen.contains("Authorization: Basic "), "credentials are of the call: {seen}");
 }
