@@ -17,6 +17,7 @@ on_every_runtime!(
     endless_timeouts_are_no_timeouts,
     default_credentials_stay_with_their_origin,
     a_default_field_is_sent_once,
+    a_field_of_ones_own_is_not_overruled_by_a_challenge,
 );
 
 /// Everything must be over within this.
@@ -151,4 +152,16 @@ async fn a_default_field_is_sent_once(b: Bench) {
     }
     assert!(seen.starts_with("GET / HTTP/1.1\r\nHost: nest.example\r\n"), "{seen}");
     assert!(seen.contains("Authorization: Basic "), "credentials are of the call: {seen}");
+}
+
+async fn a_field_of_ones_own_is_not_overruled_by_a_challenge(b: Bench) {
+    let (addr, heads) = recorder(|_| {
+        let challenge = "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"";
+        format!("HTTP/1.1 401 Unauthorized\r\n{challenge}\r\nContent-Length: 0\r\n\r\n")
+    });
+    let client = b.builder().auth(Credentials::digest("user", "password")).build().unwrap();
+    let call = client.get(format!("http://{addr}/")).header("Authorization", "Own token");
+    let response = call.timeout(SOON).send().await.unwrap();
+    assert_eq!(response.status(), 401);
+    assert_eq!(heads.0.lock().unwrap().len(), 1);
 }
