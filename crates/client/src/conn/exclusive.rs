@@ -293,6 +293,11 @@ impl Exchange {
             if machine.pending_bytes() >= OUTPUT_HIGH {
                 break;
             }
+            if machine.upload() == Upload::Withdrawn {
+                // A final answer came where 100 Continue was awaited.
+                self.sending = Sending::Stopped(None);
+                break;
+            }
             if machine.upload() == Upload::Held {
                 let Some(at) = machine.poll_timeout(Instant::now()) else {
                     // The wait begins when the head is out: until then there is that to write. One

@@ -17,6 +17,7 @@ on_every_runtime!(
     endless_timeouts_are_no_timeouts,
     default_credentials_stay_with_their_origin,
     a_default_field_is_sent_once,
+    an_answer_in_place_of_100_continue_is_read_whole,
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
 );
 
@@ -152,6 +153,24 @@ async fn a_default_field_is_sent_once(b: Bench) {
     }
     assert!(seen.starts_with("GET / HTTP/1.1\r\nHost: nest.example\r\n"), "{seen}");
     assert!(seen.contains("Authorization: Basic "), "credentials are of the call: {seen}");
+}
+
+async fn an_answer_in_place_of_100_continue_is_read_whole(b: Bench) {
+    let addr = serve(|_, stream| {
+        head(stream);
+        say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nearly");
+        thread::sleep(Duration::from_millis(100));
+        say(stream, "-late");
+        // Until the client is done: the body must not come any more.
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        assert!(rest.is_empty());
+    });
+    let client = b.client();
+    let call = client.post(format!("http://{addr}/")).body("chirp").expect_continue(SOON);
+    let response = call.timeout(SOON).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "early-late");
+    assert_eq!(client.pool_stats().open(), 0, "the peer may wait for the body still");
 }
 
 async fn a_field_of_ones_own_is_not_overruled_by_a_challenge(b: Bench) {
