@@ -91,7 +91,9 @@ pub(crate) struct RequestLine<'a> {
 enum Sending {
     /// The body has more to give.
     Body(Box<Body>),
-    /// Everything is queued in the machine.
+    /// There is no body, and the head is queued in the machine.
+    Head,
+    /// The end of the body is queued in the machine.
     Queued,
     /// Everything was written.
     Done,
@@ -147,7 +149,7 @@ impl Exchange {
             .map_err(Failure::Misuse)?;
         let (sending, limit) = if length == BodyLength::None {
             conn.machine.send_end(None).map_err(Failure::Misuse)?;
-            (Sending::Queued, deadlines.head)
+            (Sending::Head, deadlines.head)
         } else {
             (Sending::Body(Box::new(body)), deadlines.idle)
         };
@@ -196,7 +198,7 @@ impl Exchange {
 
     /// Sends no more of the request: the answer is there and does not want it.
     pub(crate) fn stop_sending(&mut self) {
-        if matches!(self.sending, Sending::Body(_) | Sending::Queued) {
+        if self.is_sending() {
             self.lease.machine.stop_body();
             self.sending = Sending::Stopped(None);
         }
@@ -263,7 +265,7 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Result<Poll<()>, Failure> {
-        while matches!(self.sending, Sending::Body(_) | Sending::Queued) {
+        while self.is_sending() {
             let starved = self.poll_upload(cx, runtime)?.is_pending();
             match self.poll_write(cx) {
                 Poll::Pending => return Ok(Poll::Pending),
@@ -335,16 +337,17 @@ impl Exchange {
             let n = ready!(conn.socket.poll_write(cx, &slices[..filled]))?;
             conn.machine.transmitted(n);
             self.wrote = true;
-            self.stirred |= matches!(self.sending, Sending::Body(_));
+            self.stirred |= !matches!(self.sending, Sending::Head);
         }
         self.lease.socket.poll_flush(cx)
     }
 
     fn all_queued_is_out(&mut self) {
-        if let Sending::Queued = self.sending {
+        if let Sending::Head | Sending::Queued = self.sending {
+            // The deadline of the answer's head was set at the start if there was no body first.
+            let had_body = matches!(self.sending, Sending::Queued);
             self.sending = Sending::Done;
-            // The head's deadline was set at the start when there was no body to send first.
-            self.await_head(self.stirred);
+            self.await_head(had_body);
         }
     }
 
@@ -392,7 +395,7 @@ impl Exchange {
 
     /// Whether the request still goes out. A response may be over before.
     pub(crate) fn is_sending(&self) -> bool {
-        matches!(self.sending, Sending::Body(_) | Sending::Queued)
+        matches!(self.sending, Sending::Head | Sending::Body(_) | Sending::Queued)
     }
 
     /// Sends the rest of the request, under a response that is over.

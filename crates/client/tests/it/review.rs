@@ -18,6 +18,7 @@ on_every_runtime!(
     default_credentials_stay_with_their_origin,
     a_default_field_is_sent_once,
     an_answer_in_place_of_100_continue_is_read_whole,
+    an_upload_that_moves_is_not_idle,
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
 );
 
@@ -171,6 +172,30 @@ async fn an_answer_in_place_of_100_continue_is_read_whole(b: Bench) {
     let response = call.timeout(SOON).send().await.unwrap();
     assert_eq!(response.text().await.unwrap(), "early-late");
     assert_eq!(client.pool_stats().open(), 0, "the peer may wait for the body still");
+}
+
+async fn an_upload_that_moves_is_not_idle(b: Bench) {
+    // All of it fits the queue of the connection, and little the buffers of the system.
+    const SIZE: usize = 240 << 10;
+    let addr = serve(|_, stream| {
+        head(stream);
+        let mut got = 0;
+        let mut piece = vec![0; 8 << 10];
+        while got < SIZE {
+            got += stream.read(&mut piece).unwrap();
+            thread::sleep(Duration::from_millis(80));
+        }
+        say(stream, OK);
+    });
+    let mut options = mimus::SocketOptions::default();
+    options.send_buffer = Some(4 << 10);
+    let builder = b.builder().idle_timeout(Duration::from_millis(1200)).socket_options(options);
+    let client = builder.build().unwrap();
+    let start = Instant::now();
+    let call = client.post(format!("http://{addr}/")).body(vec![7; SIZE]);
+    let response = call.timeout(Duration::from_secs(60)).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "ok");
+    assert!(start.elapsed() > Duration::from_millis(1600), "{:?}", start.elapsed());
 }
 
 async fn a_field_of_ones_own_is_not_overruled_by_a_challenge(b: Bench) {
