@@ -398,13 +398,26 @@ impl Exchange {
         matches!(self.sending, Sending::Head | Sending::Body(_) | Sending::Queued)
     }
 
-    /// Sends the rest of the request, under a response that is over.
+    /// Sends the rest of the request, under a response that is over, or until the peer has had enough.
     pub(crate) fn poll_rest(
         &mut self,
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<(), Failure>> {
-        self.poll_send(cx, runtime)?.map(Ok)
+        if self.poll_send(cx, runtime)?.is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        // Nothing more is due. Whatever comes ends the upload: RFC 9112 section 9.6 has a client stop
+        // when the peer closes.
+        match ready!(self.poll_read(cx, Wait::Beside)) {
+            Err(Failure::Io(phase, e)) if e.kind() == io::ErrorKind::TimedOut => {
+                Poll::Ready(Err(Failure::Io(phase, e)))
+            }
+            _ => {
+                self.stop_sending();
+                Poll::Ready(Ok(()))
+            }
+        }
     }
 
     /// The response is over: gives the connection back, to be used again if the protocol allows.

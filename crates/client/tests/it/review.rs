@@ -19,6 +19,7 @@ on_every_runtime!(
     a_default_field_is_sent_once,
     an_answer_in_place_of_100_continue_is_read_whole,
     an_upload_that_moves_is_not_idle,
+    an_upload_that_stalls_under_a_whole_answer_ends_in_time,
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
 );
 
@@ -196,6 +197,28 @@ async fn an_upload_that_moves_is_not_idle(b: Bench) {
     let response = call.timeout(Duration::from_secs(60)).send().await.unwrap();
     assert_eq!(response.text().await.unwrap(), "ok");
     assert!(start.elapsed() > Duration::from_millis(1600), "{:?}", start.elapsed());
+}
+
+async fn an_upload_that_stalls_under_a_whole_answer_ends_in_time(b: Bench) {
+    let addr = serve(|number, stream| {
+        head(stream);
+        say(stream, OK);
+        // The first waits for a body that never comes; the others are done with it all.
+        if number == 0 {
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    let client = b.client();
+    type Nothing = std::io::Result<&'static str>;
+    let stalled = || Body::stream(futures_util::stream::pending::<Nothing>());
+    let url = format!("http://{addr}/");
+    let start = Instant::now();
+    let call = client.post(&url).body(stalled()).timeout(Duration::from_millis(300));
+    let error = failure(call.send().await.unwrap().text().await);
+    assert_eq!(error.kind(), Kind::Timeout, "{error:#}");
+    let call = client.post(&url).body(stalled()).timeout(SOON);
+    assert_eq!(call.send().await.unwrap().text().await.unwrap(), "ok");
+    assert!(start.elapsed() < SOON / 2);
 }
 
 async fn a_field_of_ones_own_is_not_overruled_by_a_challenge(b: Bench) {
