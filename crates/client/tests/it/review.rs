@@ -21,6 +21,7 @@ on_every_runtime!(
     an_upload_that_moves_is_not_idle,
     an_upload_that_stalls_under_a_whole_answer_ends_in_time,
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
+    an_early_answer_survives_the_reset_behind_it_under_tls,
 );
 
 /// Everything must be over within this.
@@ -231,4 +232,17 @@ async fn a_field_of_ones_own_is_not_overruled_by_a_challenge(b: Bench) {
     let response = call.timeout(SOON).send().await.unwrap();
     assert_eq!(response.status(), 401);
     assert_eq!(heads.0.lock().unwrap().len(), 1);
+}
+
+async fn an_early_answer_survives_the_reset_behind_it_under_tls(b: Bench) {
+    let client = b.client();
+    for url in [b.http("/bad/early-413-drop?ms=20"), b.https("/bad/early-413-drop?ms=20")] {
+        // The answer and the reset come between two pieces of the upload.
+        let pieces = futures_util::stream::iter(0..4).map(|number| {
+            thread::sleep(Duration::from_millis(number * 80));
+            Ok::<_, std::io::Error>(vec![7; 100_000])
+        });
+        let call = client.post(&url).body(Body::stream(pieces)).timeout(SOON);
+        assert_eq!(call.send().await.unwrap().status(), 413, "{url}");
+    }
 }
