@@ -243,6 +243,12 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The call goes on without its body.
+    pub(crate) fn drop_body(&mut self) {
+        self.request.body = Body::empty();
+        self.body_gone = false;
+    }
+
     /// Whether the body can still be sent (again).
     pub(crate) fn body_is_there(&self) -> bool {
         !self.body_gone

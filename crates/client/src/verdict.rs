@@ -7,7 +7,7 @@ use mimus_proto::{Fields, ResponseHead};
 use url::Url;
 
 use crate::{
-    Body, Error, Kind, Result,
+    Error, Kind, Result,
     auth::Credentials,
     call::{Call, Outcome, Trace},
     client::Inner,
@@ -204,15 +204,16 @@ impl Call<'_> {
         });
         self.memory.previous.push(left);
         request.method = follow.method;
-        if follow.drop_body {
-            request.body = Body::empty();
-        }
         request.fields.retain(|name, _| !follow.strip.removes(name.as_bytes()));
         if follow.strip.cross_origin {
             self.memory.left_origin = true;
             self.memory.digest = None;
         }
         self.memory.answers = 0;
+        if follow.drop_body {
+            self.drop_body();
+        }
+        let request = &mut self.request;
         match follow.referer {
             Referer::Keep => {}
             Referer::Remove => {

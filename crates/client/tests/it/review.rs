@@ -21,6 +21,7 @@ on_every_runtime!(
     an_upload_that_moves_is_not_idle,
     an_upload_that_stalls_under_a_whole_answer_ends_in_time,
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
+    a_redirect_without_the_body_frees_the_call_of_it,
     an_early_answer_survives_the_reset_behind_it_under_tls,
 );
 
@@ -232,6 +233,30 @@ async fn a_field_of_ones_own_is_not_overruled_by_a_challenge(b: Bench) {
     let response = call.timeout(SOON).send().await.unwrap();
     assert_eq!(response.status(), 401);
     assert_eq!(heads.0.lock().unwrap().len(), 1);
+}
+
+async fn a_redirect_without_the_body_frees_the_call_of_it(b: Bench) {
+    // The second request on a connection finds it closed, once.
+    let addr = serve(|number, stream| {
+        let seen = head(stream);
+        if seen.starts_with("POST") {
+            let mut rest = [0; 64];
+            while !rest.windows(5).any(|w| w == b"0\r\n\r\n") {
+                let n = stream.read(&mut rest).unwrap();
+                rest[n..].fill(0);
+            }
+            say(stream, "HTTP/1.1 303 See Other\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n");
+            head(stream);
+        } else {
+            assert_eq!(number, 1);
+            say(stream, OK);
+        }
+    });
+    let client = b.client();
+    let pieces = futures_util::stream::iter([Ok::<_, std::io::Error>("chirp")]);
+    let call = client.post(format!("http://{addr}/")).body(Body::stream(pieces));
+    let response = call.timeout(SOON).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "ok");
 }
 
 async fn an_early_answer_survives_the_reset_behind_it_under_tls(b: Bench) {
