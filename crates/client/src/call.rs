@@ -149,7 +149,8 @@ impl<'a> Call<'a> {
         let deadlines =
             Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle };
         let expect_wait = self.request.settings.expect_continue;
-        Exchange::start(lease, &line, body, expect_wait, deadlines, Instant::now())
+        let limits = self.request.settings.limits;
+        Exchange::start(lease, &line, body, limits, expect_wait, deadlines, Instant::now())
             .map_err(|e| e.into_error(Phase::Send))
     }
 
@@ -229,7 +230,7 @@ impl<'a> Call<'a> {
             total: self.deadline,
         };
         let dialed = dialer.dial(&plan, &timeouts).await?;
-        let conn = Box::new(Conn::new(dialed, plan.proxy, settings.limits, early));
+        let conn = Box::new(Conn::new(dialed, plan.proxy, early));
         tracing::debug!(host = self.request.target.authority(), peer = ?conn.info.peer, "connected");
         tell(&settings.hooks, &Observation::Connected { connection: &conn.info });
         Ok(permit.connected(conn, Instant::now()))

@@ -12,7 +12,7 @@ use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
 use mimus_proto::{
     BodyLength, Event, Fields,
-    h1::{Reuse, Upload},
+    h1::{self, Reuse, Upload},
 };
 
 use super::Conn;
@@ -134,6 +134,7 @@ impl Exchange {
         mut lease: Lease<Route, Box<Conn>>,
         line: &RequestLine<'_>,
         body: Body,
+        limits: h1::Limits,
         expect_wait: Option<Duration>,
         deadlines: Deadlines,
         now: Instant,
@@ -141,9 +142,9 @@ impl Exchange {
         let length = line.length;
         let untouched = !lease.is_reused() && !lease.early;
         let conn = &mut *lease;
-        if let Some(wait) = expect_wait {
-            conn.machine.set_expect_wait(wait);
-        }
+        // The connection may have served a call with other settings.
+        conn.machine.set_limits(limits);
+        conn.machine.set_expect_wait(expect_wait.unwrap_or(h1::DEFAULT_EXPECT_WAIT));
         conn.machine
             .send_head(line.method, line.target, line.fields, length)
             .map_err(Failure::Misuse)?;

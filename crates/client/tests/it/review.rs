@@ -22,6 +22,7 @@ on_every_runtime!(
     an_upload_that_stalls_under_a_whole_answer_ends_in_time,
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
     a_redirect_without_the_body_frees_the_call_of_it,
+    a_call_overrides_limits_and_addresses_of_its_client,
     an_early_answer_survives_the_reset_behind_it_under_tls,
 );
 
@@ -257,6 +258,25 @@ async fn a_redirect_without_the_body_frees_the_call_of_it(b: Bench) {
     let call = client.post(format!("http://{addr}/")).body(Body::stream(pieces));
     let response = call.timeout(SOON).send().await.unwrap();
     assert_eq!(response.text().await.unwrap(), "ok");
+}
+
+async fn a_call_overrides_limits_and_addresses_of_its_client(b: Bench) {
+    let (addr, _) =
+        recorder(|_| format!("HTTP/1.1 200 OK\r\nX: {:0>500}\r\nContent-Length: 0\r\n\r\n", 1));
+    let client = b
+        .builder()
+        .resolve("nest.example", None, ["127.0.0.1:1".parse().unwrap()])
+        .build()
+        .unwrap();
+    let url = format!("http://nest.example:{}/", addr.port());
+    let call = || client.get(&url).resolve("nest.example", None, [addr]).timeout(SOON);
+    call().send().await.unwrap().bytes().await.unwrap();
+    let mut small = mimus::Http1Limits::default();
+    small.head_bytes = 200;
+    let error = failure(call().http1_limits(small).send().await);
+    assert_eq!(error.kind(), Kind::Limit, "{error:#}");
+    assert_eq!(client.pool_stats().open(), 0);
+    call().send().await.unwrap().bytes().await.unwrap();
 }
 
 async fn an_early_answer_survives_the_reset_behind_it_under_tls(b: Bench) {
