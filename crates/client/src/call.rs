@@ -138,12 +138,9 @@ impl<'a> Call<'a> {
         let lease = self.connect(&route).await?;
         let forwards = forwarding.is_some();
         let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
-        let line = RequestLine {
-            method: &self.request.method,
-            target: wire::target(&self.request.target, forwards),
-            fields: &fields,
-            length,
-        };
+        let target = wire::target(&self.request, forwards);
+        let line =
+            RequestLine { method: &self.request.method, target: &target, fields: &fields, length };
         self.tell_sending(&lease, &line);
         let timeouts = &self.request.settings.timeouts;
         let deadlines =

@@ -1,5 +1,7 @@
 //! A request's fields as they go on the wire.
 
+use std::borrow::Cow;
+
 use http::{HeaderValue, Method};
 use mimus_net::proxy::Proxy;
 use mimus_proto::{BodyLength, Fields};
@@ -9,7 +11,6 @@ use crate::{
     client::Inner,
     policy::redirect::Strip,
     request::{Request, invalid, set},
-    target::Target,
 };
 
 /// What a call adds to the user's own fields for one exchange.
@@ -128,11 +129,16 @@ fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
 }
 
 /// The request target: absolute-form to a proxy that forwards (RFC 9112 section 3.2.2), else
-/// origin-form; `*` for a server-wide OPTIONS is the user's to ask for by an empty path, which URLs
-/// of http cannot have, so it never arises.
-pub(crate) fn target(target: &Target, forwarded: bool) -> &str {
+/// origin-form; authority-form for CONNECT (section 3.2.3), port included. A server-wide `OPTIONS *`
+/// has no URL of http, and so never arises.
+pub(crate) fn target(request: &Request, forwarded: bool) -> Cow<'_, str> {
+    let target = &request.target;
+    if request.method == Method::CONNECT {
+        let host = &target.url[url::Position::BeforeHost..url::Position::AfterHost];
+        return format!("{host}:{}", target.port()).into();
+    }
     match forwarded {
-        true => &target.url[..url::Position::AfterQuery],
-        false => target.origin_form(),
+        true => target.url[..url::Position::AfterQuery].into(),
+        false => target.origin_form().into(),
     }
 }

@@ -23,6 +23,7 @@ on_every_runtime!(
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
     a_redirect_without_the_body_frees_the_call_of_it,
     a_call_overrides_limits_and_addresses_of_its_client,
+    connect_names_an_authority,
     an_early_answer_survives_the_reset_behind_it_under_tls,
 );
 
@@ -277,6 +278,24 @@ async fn a_call_overrides_limits_and_addresses_of_its_client(b: Bench) {
     assert_eq!(error.kind(), Kind::Limit, "{error:#}");
     assert_eq!(client.pool_stats().open(), 0);
     call().send().await.unwrap().bytes().await.unwrap();
+}
+
+async fn connect_names_an_authority(b: Bench) {
+    let addr = serve(|_, stream| {
+        let seen = head(stream);
+        say(stream, "HTTP/1.1 200 OK\r\n\r\n");
+        say(stream, seen.lines().next().unwrap());
+    });
+    let client = b.client();
+    let url = "http://nest.example/ignored?x";
+    let call = client
+        .request(http::Method::CONNECT, url)
+        .resolve("nest.example", None, [addr])
+        .timeout(SOON);
+    let mut tunnel = call.send().await.unwrap().upgrade().unwrap();
+    let mut said = String::new();
+    futures_util::AsyncReadExt::read_to_string(&mut tunnel, &mut said).await.unwrap();
+    assert_eq!(said, "CONNECT nest.example:80 HTTP/1.1");
 }
 
 async fn an_early_answer_survives_the_reset_behind_it_under_tls(b: Bench) {
