@@ -21,6 +21,7 @@ on_every_runtime!(
     an_upload_that_moves_is_not_idle,
     an_upload_that_stalls_under_a_whole_answer_ends_in_time,
     a_field_of_ones_own_is_not_overruled_by_a_challenge,
+    the_total_holds_against_a_peer_that_never_pauses,
     a_redirect_without_the_body_frees_the_call_of_it,
     a_call_overrides_limits_and_addresses_of_its_client,
     connect_names_an_authority,
@@ -235,6 +236,29 @@ async fn a_field_of_ones_own_is_not_overruled_by_a_challenge(b: Bench) {
     let response = call.timeout(SOON).send().await.unwrap();
     assert_eq!(response.status(), 401);
     assert_eq!(heads.0.lock().unwrap().len(), 1);
+}
+
+async fn the_total_holds_against_a_peer_that_never_pauses(b: Bench) {
+    let addr = serve(|_, stream| {
+        head(stream);
+        say(stream, "HTTP/1.1 200 OK\r\n\r\n");
+        let piece = vec![b'x'; 1 << 20];
+        while stream.write_all(&piece).is_ok() {}
+    });
+    let client = b.client();
+    let start = Instant::now();
+    let call = client.get(format!("http://{addr}/")).timeout(Duration::from_millis(300));
+    let mut response = call.send().await.unwrap();
+    let error = loop {
+        match response.chunk().await {
+            // Slower than the peer, so that there is always more.
+            Ok(Some(_)) => thread::sleep(Duration::from_millis(2)),
+            Ok(None) => panic!("it has no end"),
+            Err(error) => break error,
+        }
+        assert!(start.elapsed() < SOON);
+    };
+    assert_eq!(error.kind(), Kind::Timeout, "{error:#}");
 }
 
 async fn a_redirect_without_the_body_frees_the_call_of_it(b: Bench) {
