@@ -82,7 +82,9 @@ pub(crate) struct Trace {
 impl<'a> Call<'a> {
     fn new(client: &'a Arc<Inner>, request: Request) -> Self {
         let started = Instant::now();
-        let deadline = request.settings.timeouts.total.map(|total| started + total);
+        // A timeout beyond what the clock can say is none.
+        let total = request.settings.timeouts.total;
+        let deadline = total.and_then(|total| started.checked_add(total));
         Call {
             client,
             request,
@@ -126,6 +128,7 @@ impl<'a> Call<'a> {
         let body_comes = !self.request.body.is_empty();
         let additions = wire::Additions {
             authorization: self.memory.authorization(&self.request, self.client)?,
+            left_origin: self.memory.left_origin(),
             forwarding,
             expect_continue: body_comes && self.request.settings.expect_continue.is_some(),
         };
@@ -135,18 +138,16 @@ impl<'a> Call<'a> {
         let lease = self.connect(&route).await?;
         let forwards = forwarding.is_some();
         let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
-        let line = RequestLine {
-            method: &self.request.method,
-            target: wire::target(&self.request.target, forwards),
-            fields: &fields,
-            length,
-        };
+        let target = wire::target(&self.request, forwards);
+        let line =
+            RequestLine { method: &self.request.method, target: &target, fields: &fields, length };
         self.tell_sending(&lease, &line);
         let timeouts = &self.request.settings.timeouts;
         let deadlines =
             Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle };
         let expect_wait = self.request.settings.expect_continue;
-        Exchange::start(lease, &line, body, expect_wait, deadlines, Instant::now())
+        let limits = self.request.settings.limits;
+        Exchange::start(lease, &line, body, limits, expect_wait, deadlines, Instant::now())
             .map_err(|e| e.into_error(Phase::Send))
     }
 
@@ -180,7 +181,7 @@ impl<'a> Call<'a> {
         let now = Instant::now();
         let hash = pool.hash_of(route);
         let acquiring = pool.acquire(hash, |r| route.matches(r), || route.to_route(), now);
-        let limit = self.request.settings.timeouts.pool.map(|limit| now + limit);
+        let limit = self.request.settings.timeouts.pool.and_then(|limit| now.checked_add(limit));
         let mut acquired =
             rt::within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
                 .await
@@ -226,7 +227,7 @@ impl<'a> Call<'a> {
             total: self.deadline,
         };
         let dialed = dialer.dial(&plan, &timeouts).await?;
-        let conn = Box::new(Conn::new(dialed, plan.proxy, settings.limits, early));
+        let conn = Box::new(Conn::new(dialed, plan.proxy, early));
         tracing::debug!(host = self.request.target.authority(), peer = ?conn.info.peer, "connected");
         tell(&settings.hooks, &Observation::Connected { connection: &conn.info });
         Ok(permit.connected(conn, Instant::now()))
@@ -238,6 +239,12 @@ impl<'a> Call<'a> {
             None if !std::mem::replace(gone, true) => Ok(std::mem::take(body)),
             None => Err(Error::new(Kind::Upload, "the body cannot be sent a second time")),
         }
+    }
+
+    /// The call goes on without its body.
+    pub(crate) fn drop_body(&mut self) {
+        self.request.body = Body::empty();
+        self.body_gone = false;
     }
 
     /// Whether the body can still be sent (again).

@@ -95,7 +95,9 @@ impl Target {
 /// Takes the zone out of `http://[fe80::1%25eth0]/`; a bare `%` is accepted as browsers' users type it.
 fn without_zone(text: &str) -> (std::borrow::Cow<'_, str>, Option<Box<str>>) {
     let zone = || {
-        let open = text.find("://[")? + 4;
+        // Of the URL itself, not of one in its query.
+        let scheme = text.find("://").filter(|end| !text[..*end].contains(['/', '?', '#']))?;
+        let open = text[scheme + 3..].starts_with('[').then_some(scheme + 4)?;
         let close = open + text[open..].find(']')?;
         let percent = open + text[open..close].find('%')?;
         let name = &text[percent + 1..close];
@@ -174,6 +176,16 @@ mod tests {
             assert_eq!(target.url.as_str(), "http://[fe80::1]:8080/x");
             assert_eq!(target.zone(), Some("lo"));
             assert_eq!(target.authority(), "[fe80::1]:8080");
+        }
+    }
+
+    #[test]
+    fn a_zone_in_the_query_is_none_of_ours() {
+        for text in ["http://a.example/?to=http://[fe80::1%25lo]/", "/?to=http://[fe80::1%25lo]/"] {
+            let base = Url::parse("http://a.example/").unwrap();
+            let target = Target::parse(text, Some(&base)).unwrap();
+            assert_eq!(target.url.as_str(), "http://a.example/?to=http://[fe80::1%25lo]/");
+            assert_eq!(target.zone(), None);
         }
     }
 

@@ -7,7 +7,7 @@ use mimus_proto::{Fields, ResponseHead};
 use url::Url;
 
 use crate::{
-    Body, Error, Kind, Result,
+    Error, Kind, Result,
     auth::Credentials,
     call::{Call, Outcome, Trace},
     client::Inner,
@@ -73,10 +73,18 @@ impl Memory {
         }
     }
 
+    /// Whether a redirect left the origin that the settings' credentials are for.
+    pub(crate) fn left_origin(&self) -> bool {
+        self.left_origin
+    }
+
     /// The credentials for the present origin: the call's own, else the user's netrc file's.
     fn credentials(&self, request: &Request, client: &Inner) -> Option<Credentials> {
         if let Some(own) = request.settings.auth.as_ref().filter(|_| !self.left_origin) {
             return Some(own.clone());
+        }
+        if !self.left_origin && client.default_fields.contains("authorization") {
+            return None;
         }
         client.netrc.as_ref()?.lookup(request.target.url.host_str()?)
     }
@@ -140,7 +148,9 @@ impl Call<'_> {
         {
             digest.inform(info);
         }
-        if head.status != StatusCode::UNAUTHORIZED || !self.body_is_there() {
+        // The user's own field is sent as it is, so there would be nothing new to say.
+        let own = self.request.fields.contains("authorization");
+        if head.status != StatusCode::UNAUTHORIZED || own || !self.body_is_there() {
             return false;
         }
         let memory = &mut self.memory;
@@ -194,15 +204,16 @@ impl Call<'_> {
         });
         self.memory.previous.push(left);
         request.method = follow.method;
-        if follow.drop_body {
-            request.body = Body::empty();
-        }
         request.fields.retain(|name, _| !follow.strip.removes(name.as_bytes()));
         if follow.strip.cross_origin {
             self.memory.left_origin = true;
             self.memory.digest = None;
         }
         self.memory.answers = 0;
+        if follow.drop_body {
+            self.drop_body();
+        }
+        let request = &mut self.request;
         match follow.referer {
             Referer::Keep => {}
             Referer::Remove => {

@@ -1,5 +1,7 @@
 //! A request's fields as they go on the wire.
 
+use std::borrow::Cow;
+
 use http::{HeaderValue, Method};
 use mimus_net::proxy::Proxy;
 use mimus_proto::{BodyLength, Fields};
@@ -7,8 +9,8 @@ use mimus_proto::{BodyLength, Fields};
 use crate::{
     Result,
     client::Inner,
+    policy::redirect::Strip,
     request::{Request, invalid, set},
-    target::Target,
 };
 
 /// What a call adds to the user's own fields for one exchange.
@@ -16,6 +18,8 @@ use crate::{
 pub(crate) struct Additions<'a> {
     /// The `Authorization` of credentials the user did not write as a field.
     pub(crate) authorization: Option<HeaderValue>,
+    /// A redirect led away from the origin that the client's defaults are for.
+    pub(crate) left_origin: bool,
     /// The proxy that forwards the request, to which it also has to authenticate.
     pub(crate) forwarding: Option<&'a Proxy>,
     pub(crate) expect_continue: bool,
@@ -35,14 +39,17 @@ pub(crate) fn fields(
     let user = &request.fields;
     let expected = user.len() + client.default_fields.len() + 4;
     let mut fields = Fields::with_capacity(expected, expected * FIELD_SIZE);
-    let host = user.position("host").and_then(|at| user.get_index(at));
+    let defaults = || default_fields(client, &additions);
+    let given = user.iter().find(|(name, _)| is_host(name));
+    let host = given.or_else(|| defaults().find(|(name, _)| is_host(name)));
     let (name, value) = host.unwrap_or(("Host", request.target.authority().as_bytes()));
     fields.append(name, value).map_err(|e| invalid(name, e))?;
-    let mut unless_given = |name: &str, value: &[u8]| match user.contains(name) {
-        true => Ok(()),
-        false => fields.append(name, value).map_err(|e| invalid(name, e)),
-    };
-    for (name, value) in client.default_fields.iter() {
+    let mut unless_given =
+        |name: &str, value: &[u8]| match user.contains(name) || fields.contains(name) {
+            true => Ok(()),
+            false => fields.append(name, value).map_err(|e| invalid(name, e)),
+        };
+    for (name, value) in defaults() {
         unless_given(name, value)?;
     }
     // A range of a coded body is of no use to somebody who wants a range of the decoded one.
@@ -58,10 +65,10 @@ pub(crate) fn fields(
     if additions.expect_continue {
         unless_given("Expect", b"100-continue")?;
     }
-    match host {
+    match given {
         None => fields.extend(user).map_err(|e| invalid("fields", e))?,
         Some(_) => {
-            for (name, value) in user.iter().filter(|(n, _)| !n.eq_ignore_ascii_case("host")) {
+            for (name, value) in user.iter().filter(|(name, _)| !is_host(name)) {
                 fields.append(name, value).map_err(|e| invalid(name, e))?;
             }
         }
@@ -77,6 +84,24 @@ pub(crate) fn fields(
     }
     frame(&mut fields, length)?;
     Ok(fields)
+}
+
+/// The client's default fields that go with this exchange: none that would tell another origin what is
+/// meant for the first, and none that credentials take the place of.
+fn default_fields<'a>(
+    client: &'a Inner,
+    additions: &Additions<'_>,
+) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+    let strip = Strip { cross_origin: additions.left_origin, body: false };
+    let replaced = additions.authorization.is_some();
+    client.default_fields.iter().filter(move |(name, _)| {
+        let is_replaced = replaced && name.eq_ignore_ascii_case("authorization");
+        !is_replaced && !strip.removes(name.as_bytes())
+    })
+}
+
+fn is_host(name: &str) -> bool {
+    name.eq_ignore_ascii_case("host")
 }
 
 /// How the body's length is announced. A method that expects content says so even when there is none
@@ -104,11 +129,16 @@ fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
 }
 
 /// The request target: absolute-form to a proxy that forwards (RFC 9112 section 3.2.2), else
-/// origin-form; `*` for a server-wide OPTIONS is the user's to ask for by an empty path, which URLs
-/// of http cannot have, so it never arises.
-pub(crate) fn target(target: &Target, forwarded: bool) -> &str {
+/// origin-form; authority-form for CONNECT (section 3.2.3), port included. A server-wide `OPTIONS *`
+/// has no URL of http, and so never arises.
+pub(crate) fn target(request: &Request, forwarded: bool) -> Cow<'_, str> {
+    let target = &request.target;
+    if request.method == Method::CONNECT {
+        let host = &target.url[url::Position::BeforeHost..url::Position::AfterHost];
+        return format!("{host}:{}", target.port()).into();
+    }
     match forwarded {
-        true => &target.url[..url::Position::AfterQuery],
-        false => target.origin_form(),
+        true => target.url[..url::Position::AfterQuery].into(),
+        false => target.origin_form().into(),
     }
 }

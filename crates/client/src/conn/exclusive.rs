@@ -12,7 +12,7 @@ use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
 use mimus_proto::{
     BodyLength, Event, Fields,
-    h1::{Reuse, Upload},
+    h1::{self, Reuse, Upload},
 };
 
 use super::Conn;
@@ -43,7 +43,8 @@ pub(crate) struct Deadlines {
 impl Deadlines {
     /// The end of a phase that began at `now` and may last `limit`.
     fn of(&self, limit: Option<Duration>, now: Instant) -> Option<Instant> {
-        match (limit.map(|l| now + l), self.total) {
+        // A limit beyond what the clock can say is none.
+        match (limit.and_then(|l| now.checked_add(l)), self.total) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -90,7 +91,9 @@ pub(crate) struct RequestLine<'a> {
 enum Sending {
     /// The body has more to give.
     Body(Box<Body>),
-    /// Everything is queued in the machine.
+    /// There is no body, and the head is queued in the machine.
+    Head,
+    /// The end of the body is queued in the machine.
     Queued,
     /// Everything was written.
     Done,
@@ -131,6 +134,7 @@ impl Exchange {
         mut lease: Lease<Route, Box<Conn>>,
         line: &RequestLine<'_>,
         body: Body,
+        limits: h1::Limits,
         expect_wait: Option<Duration>,
         deadlines: Deadlines,
         now: Instant,
@@ -138,15 +142,15 @@ impl Exchange {
         let length = line.length;
         let untouched = !lease.is_reused() && !lease.early;
         let conn = &mut *lease;
-        if let Some(wait) = expect_wait {
-            conn.machine.set_expect_wait(wait);
-        }
+        // The connection may have served a call with other settings.
+        conn.machine.set_limits(limits);
+        conn.machine.set_expect_wait(expect_wait.unwrap_or(h1::DEFAULT_EXPECT_WAIT));
         conn.machine
             .send_head(line.method, line.target, line.fields, length)
             .map_err(Failure::Misuse)?;
         let (sending, limit) = if length == BodyLength::None {
             conn.machine.send_end(None).map_err(Failure::Misuse)?;
-            (Sending::Queued, deadlines.head)
+            (Sending::Head, deadlines.head)
         } else {
             (Sending::Body(Box::new(body)), deadlines.idle)
         };
@@ -195,7 +199,7 @@ impl Exchange {
 
     /// Sends no more of the request: the answer is there and does not want it.
     pub(crate) fn stop_sending(&mut self) {
-        if matches!(self.sending, Sending::Body(_) | Sending::Queued) {
+        if self.is_sending() {
             self.lease.machine.stop_body();
             self.sending = Sending::Stopped(None);
         }
@@ -262,7 +266,7 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Result<Poll<()>, Failure> {
-        while matches!(self.sending, Sending::Body(_) | Sending::Queued) {
+        while self.is_sending() {
             let starved = self.poll_upload(cx, runtime)?.is_pending();
             match self.poll_write(cx) {
                 Poll::Pending => return Ok(Poll::Pending),
@@ -292,9 +296,17 @@ impl Exchange {
             if machine.pending_bytes() >= OUTPUT_HIGH {
                 break;
             }
+            if machine.upload() == Upload::Withdrawn {
+                // A final answer came where 100 Continue was awaited.
+                self.sending = Sending::Stopped(None);
+                break;
+            }
             if machine.upload() == Upload::Held {
-                // The wait begins when the head is out: until then there is that to write.
-                let Some(at) = machine.poll_timeout(Instant::now()) else { break };
+                let Some(at) = machine.poll_timeout(Instant::now()) else {
+                    // The wait begins when the head is out: until then there is that to write. One
+                    // that the clock cannot say the end of has none.
+                    return Ok(if machine.has_output() { Poll::Ready(()) } else { Poll::Pending });
+                };
                 let timer = self.expect_timer.get_or_insert_with(|| runtime.sleep_until(at));
                 if timer.as_mut().poll(cx).is_pending() {
                     return Ok(Poll::Pending);
@@ -326,16 +338,17 @@ impl Exchange {
             let n = ready!(conn.socket.poll_write(cx, &slices[..filled]))?;
             conn.machine.transmitted(n);
             self.wrote = true;
-            self.stirred |= matches!(self.sending, Sending::Body(_));
+            self.stirred |= !matches!(self.sending, Sending::Head);
         }
         self.lease.socket.poll_flush(cx)
     }
 
     fn all_queued_is_out(&mut self) {
-        if let Sending::Queued = self.sending {
+        if let Sending::Head | Sending::Queued = self.sending {
+            // The deadline of the answer's head was set at the start if there was no body first.
+            let had_body = matches!(self.sending, Sending::Queued);
             self.sending = Sending::Done;
-            // The head's deadline was set at the start when there was no body to send first.
-            self.await_head(self.stirred);
+            self.await_head(had_body);
         }
     }
 
@@ -402,16 +415,29 @@ impl Exchange {
 
     /// Whether the request still goes out. A response may be over before.
     pub(crate) fn is_sending(&self) -> bool {
-        matches!(self.sending, Sending::Body(_) | Sending::Queued)
+        matches!(self.sending, Sending::Head | Sending::Body(_) | Sending::Queued)
     }
 
-    /// Sends the rest of the request, under a response that is over.
+    /// Sends the rest of the request, under a response that is over, or until the peer has had enough.
     pub(crate) fn poll_rest(
         &mut self,
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<(), Failure>> {
-        self.poll_send(cx, runtime)?.map(Ok)
+        if self.poll_send(cx, runtime)?.is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        // Nothing more is due. Whatever comes ends the upload: RFC 9112 section 9.6 has a client stop
+        // when the peer closes.
+        match ready!(self.poll_read(cx, Wait::Beside)) {
+            Err(Failure::Io(phase, e)) if e.kind() == io::ErrorKind::TimedOut => {
+                Poll::Ready(Err(Failure::Io(phase, e)))
+            }
+            _ => {
+                self.stop_sending();
+                Poll::Ready(Ok(()))
+            }
+        }
     }
 
     /// The response is over: gives the connection back, to be used again if the protocol allows.

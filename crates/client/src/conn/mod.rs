@@ -26,12 +26,7 @@ pub(crate) struct Conn {
 
 impl Conn {
     /// `proxy` is the one that `dialed` goes through; `early` says that the first request may travel as TLS early data.
-    pub(crate) fn new(
-        dialed: Dialed,
-        proxy: Option<Arc<Proxy>>,
-        limits: h1::Limits,
-        early: bool,
-    ) -> Self {
+    pub(crate) fn new(dialed: Dialed, proxy: Option<Arc<Proxy>>, early: bool) -> Self {
         let now = Instant::now();
         let info = ConnectionInfo {
             peer: dialed.socket.peer_addr(),
@@ -43,7 +38,7 @@ impl Conn {
         };
         Conn {
             socket: dialed.socket,
-            machine: h1::Client::new(limits),
+            machine: h1::Client::new(h1::Limits::default()),
             info: Arc::new(info),
             early,
             idle_since: now,

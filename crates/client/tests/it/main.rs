@@ -8,6 +8,7 @@ mod basics;
 mod bodies;
 mod policies;
 mod pool;
+mod review;
 mod routes;
 mod support;
 mod timeouts;

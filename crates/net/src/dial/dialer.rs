@@ -213,7 +213,8 @@ impl Dial<'_> {
         let matches = |o: &&Override| {
             o.host.eq_ignore_ascii_case(name) && o.port.is_none_or(|only| only == port)
         };
-        let fixed = self.dialer.overrides.iter().find(matches)?;
+        // The last that was said counts.
+        let fixed = self.dialer.overrides.iter().rev().find(matches)?;
         let with_port = |addr: &SocketAddr| match addr.port() {
             0 => with_port(*addr, port),
             _ => *addr,

@@ -329,7 +329,12 @@ impl Socket for TlsSocket {
             }
             // Whoever waits for an answer wants the question sent; an answer may come all the same.
             let wait = match self.poll_transmit(cx) {
-                Poll::Ready(sent) => sent.map(|()| wait)?,
+                Poll::Ready(Ok(())) => wait,
+                // A peer that resets the way in may have answered before.
+                Poll::Ready(Err(error)) => match ready!(self.poll_fill(cx, Wait::Beside)) {
+                    Ok(n) if n > 0 => continue,
+                    _ => return Poll::Ready(Err(error)),
+                },
                 // Asleep in a read, the thread could not send the rest.
                 Poll::Pending => Wait::Beside,
             };

@@ -67,6 +67,11 @@ impl Client {
         }
     }
 
+    /// What the peer may ask for. Holds from the next exchange on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.recv.limits = limits;
+    }
+
     /// How long a body waits for `100 Continue`, from when its head was written. Holds for the
     /// exchanges that begin after this call.
     pub fn set_expect_wait(&mut self, wait: Duration) {
