@@ -10,13 +10,13 @@ use std::{
 
 use super::{
     ConnectErrors, DialTimeouts, DialTimings, Dialed, Dialer, Host, Override, Plan, Race, Resolve,
-    SystemResolver, TlsPlan, race::connect_any,
+    SystemResolver, TlsPlan, oneshot, race::connect_any,
 };
 use crate::{
     DialError, DialErrorKind, Phase, Runtime, Socket,
     proxy::{self, Proxy, ProxyKind},
     rt::{Endpoint, OptionError, within},
-    tls,
+    tls::{self, TlsConfig},
 };
 
 type Stream = Box<dyn Socket>;
@@ -72,6 +72,7 @@ impl Dial<'_> {
             (Some(_), Some(_)) => return Err(unix_and_proxy()),
         };
         if let Some(tls) = &plan.tls {
+            self.prepare(&tls.config).await;
             let start = Instant::now();
             socket = self.secure(socket, tls, &plan.host, plan.port).await?;
             self.timings.tls = Some(start.elapsed());
@@ -117,6 +118,9 @@ impl Dial<'_> {
         let hop = self.proxy_tls(proxy)?;
         let resolved = self.target_for(proxy).await?;
         let mut socket = self.connect(&proxy.host, proxy.port).await?;
+        if let Some(tls) = &hop {
+            self.prepare(&tls.config).await;
+        }
         let start = Instant::now();
         if let Some(tls) = &hop {
             socket = self.secure(socket, tls, &proxy.host, proxy.port).await?;
@@ -170,6 +174,21 @@ impl Dial<'_> {
         let config = self.plan.proxy_tls.clone().ok_or_else(missing)?;
         // CONNECT is spoken in HTTP/1.1 here, whatever the origin's ALPN is.
         Ok(Some(TlsPlan { config, alpn: vec![b"http/1.1"], early_data: false }))
+    }
+
+    /// Has the first use of a TLS configuration paid for off the reactor.
+    async fn prepare(&self, config: &TlsConfig) {
+        if config.is_prepared() {
+            return;
+        }
+        let (done, prepared) = oneshot::channel();
+        let config = config.clone();
+        self.dialer.runtime.spawn_blocking(Box::new(move || {
+            config.prepare();
+            done.send(());
+        }));
+        // Where no thread can be had, the handshake makes the context itself.
+        let _ = prepared.await;
     }
 
     async fn secure(

@@ -134,6 +134,18 @@ impl TlsConfig {
         &self.inner.sessions
     }
 
+    /// Whether [`prepare`](Self::prepare) has nothing to do.
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.inner.context.get().is_some()
+    }
+
+    /// Reads the trust store and makes BoringSSL's form of this configuration. It takes tens of
+    /// milliseconds the first time in a process, which is too long for a reactor.
+    pub(crate) fn prepare(&self) {
+        // Who needs the context gets the error.
+        let _ = self.context();
+    }
+
     /// BoringSSL's form of this configuration, made on first use.
     pub(super) fn context(&self) -> Result<&SslContext, &ErrorStack> {
         let Inner { settings, sessions, context } = &*self.inner;
