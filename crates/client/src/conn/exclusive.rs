@@ -255,7 +255,11 @@ impl Exchange {
                 Phase::Head => self.deadlines.head,
                 _ => self.deadlines.idle,
             };
-            self.lease.socket.set_deadline(self.deadlines.of(limit, now));
+            // Nobody is idle while the body waits for 100 Continue.
+            let machine = &mut self.lease.machine;
+            let held = machine.upload() == Upload::Held;
+            let from = held.then(|| machine.poll_timeout(now)).flatten().unwrap_or(now);
+            self.lease.socket.set_deadline(self.deadlines.of(limit, from));
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ on_every_runtime!(
     a_call_overrides_limits_and_addresses_of_its_client,
     connect_names_an_authority,
     an_early_answer_survives_the_reset_behind_it_under_tls,
+    the_wait_for_100_continue_is_not_idle,
 );
 
 /// Everything must be over within this.
@@ -333,4 +334,16 @@ async fn an_early_answer_survives_the_reset_behind_it_under_tls(b: Bench) {
         let call = client.post(&url).body(Body::stream(pieces)).timeout(SOON);
         assert_eq!(call.send().await.unwrap().status(), 413, "{url}");
     }
+}
+
+async fn the_wait_for_100_continue_is_not_idle(b: Bench) {
+    let addr = serve(|_, stream| {
+        head(stream);
+        stream.read_exact(&mut [0; 5]).unwrap();
+        say(stream, OK);
+    });
+    let client = b.builder().idle_timeout(Duration::from_millis(300)).build().unwrap();
+    let call = client.post(format!("http://{addr}/")).body("chirp").timeout(SOON);
+    let response = call.expect_continue(Duration::from_millis(600)).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "ok");
 }
