@@ -27,6 +27,7 @@ on_every_runtime!(
     connect_names_an_authority,
     an_early_answer_survives_the_reset_behind_it_under_tls,
     the_wait_for_100_continue_is_not_idle,
+    no_debug_shows_a_secret,
 );
 
 /// Everything must be over within this.
@@ -346,4 +347,21 @@ async fn the_wait_for_100_continue_is_not_idle(b: Bench) {
     let call = client.post(format!("http://{addr}/")).body("chirp").timeout(SOON);
     let response = call.expect_continue(Duration::from_millis(600)).send().await.unwrap();
     assert_eq!(response.text().await.unwrap(), "ok");
+}
+
+async fn no_debug_shows_a_secret(b: Bench) {
+    let builder = b
+        .builder()
+        .default_header("Authorization", "Bearer hunter2")
+        .base_url("http://user:hunter2@nest.example/")
+        .basic_auth("user", "hunter2")
+        .proxy("http://user:hunter2@proxy.example".parse().unwrap());
+    let shown = format!("{builder:?}");
+    let bytes = format!("{:?}", b"hunter2");
+    let bytes = bytes.trim_matches(['[', ']']);
+    assert!(!shown.contains("hunter2") && !shown.contains(bytes), "{shown}");
+    let client = builder.build().unwrap();
+    let call = client.get("/path").header("Cookie", "hunter2");
+    let shown = format!("{client:?} {call:?}");
+    assert!(!shown.contains("hunter2"), "{shown}");
 }
