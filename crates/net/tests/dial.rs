@@ -120,13 +120,13 @@ mod bodies {
         let none = DialTimeouts::default();
         let one = table(rt.clone(), &[V4]).dial(&plan, &none).await;
         let error = failure(one, Phase::Connect, DialErrorKind::Io);
-        assert_eq!(error.to_string(), format!("connecting: origin.test:{port} (127.0.0.1)"));
+        assert_eq!(error.to_string(), format!("origin.test:{port} (127.0.0.1)"));
         let cause = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
         assert_eq!(cause.kind(), io::ErrorKind::ConnectionRefused);
 
         let all = table(rt, &[V4, [127, 0, 0, 2].into()]).dial(&plan, &none).await;
         let error = failure(all, Phase::Connect, DialErrorKind::Io);
-        assert_eq!(error.to_string(), format!("connecting: origin.test:{port} (2 addresses)"));
+        assert_eq!(error.to_string(), format!("origin.test:{port} (2 addresses)"));
         let cause = error.source().unwrap().downcast_ref::<ConnectErrors>().unwrap();
         assert_eq!(cause.iter().count(), 2);
         let text = cause.to_string();
