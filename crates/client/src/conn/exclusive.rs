@@ -428,6 +428,10 @@ impl Exchange {
     /// The response is over: gives the connection back, to be used again if the protocol allows.
     pub(crate) fn finish(mut self, now: Instant) {
         if self.lease.machine.reuse() == Reuse::Yes {
+            // What a large body needed is too much to keep for each idle connection.
+            if self.read_size > READ_MIN {
+                self.lease.machine.shrink();
+            }
             self.lease.idle_since = now;
             self.lease.release(now);
         }
