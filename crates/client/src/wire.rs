@@ -76,10 +76,8 @@ pub(crate) fn fields(
     if let Some(store) = &client.cookies
         && let Some(kept) = store.cookies(&request.target.url)
     {
-        let all = match user.get("cookie") {
-            Some(given) => [given, b"; ", &kept[..]].concat(),
-            None => kept.to_vec(),
-        };
+        let all: Vec<&[u8]> = fields.get_all("cookie").chain([&kept[..]]).collect();
+        let all = all.join(&b"; "[..]);
         set(&mut fields, "Cookie", &all)?;
     }
     frame(&mut fields, length)?;

@@ -28,6 +28,7 @@ on_every_runtime!(
     an_early_answer_survives_the_reset_behind_it_under_tls,
     the_wait_for_100_continue_is_not_idle,
     no_debug_shows_a_secret,
+    the_jar_adds_to_every_cookie_of_ones_own,
 );
 
 /// Everything must be over within this.
@@ -364,4 +365,18 @@ async fn no_debug_shows_a_secret(b: Bench) {
     let call = client.get("/path").header("Cookie", "hunter2");
     let shown = format!("{client:?} {call:?}");
     assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+async fn the_jar_adds_to_every_cookie_of_ones_own(b: Bench) {
+    let (addr, heads) = recorder(|_| OK.replace("\r\n\r\n", "\r\nSet-Cookie: kept=1\r\n\r\n"));
+    let client = b.builder().cookies(true).default_header("Cookie", "usual=2").build().unwrap();
+    let url = format!("http://{addr}/");
+    client.get(&url).send().await.unwrap().bytes().await.unwrap();
+    client.get(&url).send().await.unwrap().bytes().await.unwrap();
+    assert!(heads.last().contains("\r\nCookie: usual=2; kept=1\r\n"), "{}", heads.last());
+    let call = client.get(&url).header("Cookie", "own=3").header("cookie", "more=4");
+    call.send().await.unwrap().bytes().await.unwrap();
+    let seen = heads.last();
+    assert!(seen.contains("Cookie: own=3; more=4; kept=1\r\n"), "{seen}");
+    assert_eq!(occurrences(&seen, "cookie"), 1, "{seen}");
 }
