@@ -29,6 +29,7 @@ on_every_runtime!(
     the_wait_for_100_continue_is_not_idle,
     no_debug_shows_a_secret,
     the_jar_adds_to_every_cookie_of_ones_own,
+    a_redirect_cannot_ask_for_any_netrc_entry,
 );
 
 /// Everything must be over within this.
@@ -379,4 +380,29 @@ async fn the_jar_adds_to_every_cookie_of_ones_own(b: Bench) {
     let seen = heads.last();
     assert!(seen.contains("Cookie: own=3; more=4; kept=1\r\n"), "{seen}");
     assert_eq!(occurrences(&seen, "cookie"), 1, "{seen}");
+}
+
+async fn a_redirect_cannot_ask_for_any_netrc_entry(b: Bench) {
+    let (elsewhere, heads) = recorder(|_| OK.into());
+    let there = format!("http://localhost:{}/", elsewhere.port());
+    let (first, firsts) = recorder({
+        let there = there.clone();
+        move |_| format!("HTTP/1.1 302 Found\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n")
+    });
+    let here = format!("http://{first}/");
+    let secure = b.https(&format!("/redirect-to?url={there}"));
+    let default = "default login user password secret";
+    let named = "machine localhost login user password secret";
+    // The default is for whom the user asks; an entry is for its host, and not in the clear after TLS.
+    for (netrc, url, sent) in [(default, &here, 0), (named, &here, 1), (named, &secure, 0)] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), netrc).unwrap();
+        let client = b.builder().netrc_file(file.path()).build().unwrap();
+        let response = client.get(url).send().await.unwrap();
+        assert_eq!(response.text().await.unwrap(), "ok");
+        assert_eq!(occurrences(&heads.last(), "authorization"), sent, "{url} {netrc}");
+        if netrc == default {
+            assert_eq!(occurrences(&firsts.last(), "authorization"), 1);
+        }
+    }
 }
