@@ -107,6 +107,8 @@ fn is_host(name: &str) -> bool {
 pub(crate) fn body_length(request: &Request) -> BodyLength {
     let expects_content = matches!(request.method, Method::POST | Method::PUT | Method::PATCH);
     match request.body.length() {
+        // RFC 9112 section 7.1.2: trailers need the chunked coding.
+        _ if request.body.has_trailers() => BodyLength::Chunked,
         Some(0) if !expects_content => BodyLength::None,
         Some(n) => BodyLength::Known(n),
         None => BodyLength::Chunked,

@@ -322,7 +322,10 @@ impl Exchange {
                 Poll::Ready(Some(Ok(data))) => machine.send_data(data).map_err(Failure::Misuse)?,
                 Poll::Ready(Some(Err(e))) => return Err(Failure::Upload(e)),
                 Poll::Ready(None) => {
-                    let trailers = body.take_trailers().map(|map| Fields::from(&map));
+                    // Only a chunked body, which is still open, can have them (RFC 9112 section 7.1.2).
+                    let open = machine.upload() == Upload::Open;
+                    let trailers = body.take_trailers().filter(|_| open);
+                    let trailers = trailers.map(|map| Fields::from(&map));
                     machine.send_end(trailers.as_ref()).map_err(Failure::Misuse)?;
                     self.sending = Sending::Queued;
                     self.stirred = true;

@@ -30,6 +30,7 @@ on_every_runtime!(
     no_debug_shows_a_secret,
     the_jar_adds_to_every_cookie_of_ones_own,
     a_redirect_cannot_ask_for_any_netrc_entry,
+    trailers_go_with_a_body_of_any_kind,
 );
 
 /// Everything must be over within this.
@@ -405,4 +406,27 @@ async fn a_redirect_cannot_ask_for_any_netrc_entry(b: Bench) {
             assert_eq!(occurrences(&firsts.last(), "authorization"), 1);
         }
     }
+}
+
+async fn trailers_go_with_a_body_of_any_kind(b: Bench) {
+    let mut trailers = http::HeaderMap::new();
+    trailers.insert("X-Sum", http::HeaderValue::from_static("1"));
+    let streamed = Body::stream(futures_util::stream::iter([Ok::<_, std::io::Error>("chirp")]));
+    for body in [Body::from("chirp"), streamed] {
+        let addr = serve(|_, stream| {
+            assert!(head(stream).contains("Transfer-Encoding: chunked\r\n"));
+            let mut rest = [0; 25];
+            stream.read_exact(&mut rest).unwrap();
+            assert_eq!(rest, *b"5\r\nchirp\r\n0\r\nx-sum: 1\r\n\r\n");
+            say(stream, OK);
+        });
+        let call =
+            b.client().post(format!("http://{addr}/")).body(body.with_trailers(trailers.clone()));
+        assert_eq!(call.timeout(SOON).send().await.unwrap().text().await.unwrap(), "ok");
+    }
+    // Those that show only behind a body of announced length have no place.
+    let full = http_body_util::Full::new(bytes::Bytes::from("chirp"));
+    let late = http_body_util::BodyExt::with_trailers(full, async { Some(Ok(trailers)) });
+    let call = b.client().post(b.http("/post")).body(Body::wrap(late));
+    assert!(call.timeout(SOON).send().await.unwrap().text().await.unwrap().contains("chirp"));
 }
