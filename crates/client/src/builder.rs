@@ -1,6 +1,6 @@
 //! How a client is made.
 
-use std::{marker::PhantomData, num::NonZero, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, marker::PhantomData, num::NonZero, path::PathBuf, sync::Arc, time::Duration};
 
 use mimus_net::{
     Runtime,
@@ -13,6 +13,7 @@ use crate::{
     Client, Proxies, Result, blocking,
     client::{Async, Blocking, Inner, bad_setting},
     cookie::{CookieStore, Jar},
+    error::without_secrets,
     options::{Settings, shared_setters},
     policy::netrc::Netrc,
     pool::{Limits, SharedPool},
@@ -22,7 +23,6 @@ use crate::{
 /// Settings of a client on their way to becoming one. What is set here is the default of every call
 /// and can be overridden by each.
 #[must_use = "a builder makes nothing until it is built"]
-#[derive(Debug)]
 pub struct ClientBuilder<M = Async> {
     settings: Settings,
     fields: Vec<(String, Vec<u8>)>,
@@ -35,7 +35,21 @@ pub struct ClientBuilder<M = Async> {
     mode: PhantomData<fn() -> M>,
 }
 
-#[derive(Debug)]
+impl<M> fmt::Debug for ClientBuilder<M> {
+    /// Without the default fields' values and the base URL's credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields: Vec<&str> = self.fields.iter().map(|(name, _)| name.as_str()).collect();
+        let base_url = self.base_url.as_ref().and_then(|url| url.as_ref().ok());
+        f.debug_struct("ClientBuilder")
+            .field("settings", &self.settings)
+            .field("fields", &fields)
+            .field("base_url", &base_url.map(|url| without_secrets(&url.0.url).to_string()))
+            .field("runtime", &self.runtime)
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
+}
+
 enum NetrcSource {
     Default,
     File(PathBuf),

@@ -86,7 +86,13 @@ impl Memory {
         if !self.left_origin && client.default_fields.contains("authorization") {
             return None;
         }
-        client.netrc.as_ref()?.lookup(request.target.url.host_str()?)
+        let (netrc, host) = (client.netrc.as_ref()?, request.target.url.host_str()?);
+        // A redirect cannot have the default entry sent wherever it leads, nor any in the clear.
+        let in_the_clear = !request.target.https() && self.previous.iter().any(is_https);
+        if self.left_origin && (in_the_clear || !netrc.names(host)) {
+            return None;
+        }
+        netrc.lookup(host)
     }
 }
 
@@ -255,6 +261,10 @@ impl Call<'_> {
             }
         }
     }
+}
+
+fn is_https(url: &Url) -> bool {
+    url.scheme() == "https"
 }
 
 /// A failure, as far as retries tell them apart.

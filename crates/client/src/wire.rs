@@ -76,10 +76,8 @@ pub(crate) fn fields(
     if let Some(store) = &client.cookies
         && let Some(kept) = store.cookies(&request.target.url)
     {
-        let all = match user.get("cookie") {
-            Some(given) => [given, b"; ", &kept[..]].concat(),
-            None => kept.to_vec(),
-        };
+        let all: Vec<&[u8]> = fields.get_all("cookie").chain([&kept[..]]).collect();
+        let all = all.join(&b"; "[..]);
         set(&mut fields, "Cookie", &all)?;
     }
     frame(&mut fields, length)?;
@@ -109,6 +107,8 @@ fn is_host(name: &str) -> bool {
 pub(crate) fn body_length(request: &Request) -> BodyLength {
     let expects_content = matches!(request.method, Method::POST | Method::PUT | Method::PATCH);
     match request.body.length() {
+        // RFC 9112 section 7.1.2: trailers need the chunked coding.
+        _ if request.body.has_trailers() => BodyLength::Chunked,
         Some(0) if !expects_content => BodyLength::None,
         Some(n) => BodyLength::Known(n),
         None => BodyLength::Chunked,

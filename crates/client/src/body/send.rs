@@ -219,6 +219,11 @@ impl Body {
         self
     }
 
+    /// Whether it was given trailers.
+    pub(crate) fn has_trailers(&self) -> bool {
+        self.trailers.is_some()
+    }
+
     /// Calls `observer` after each piece, of at most 64 KiB, that the connection takes.
     #[must_use]
     pub fn with_progress(mut self, observer: Observer) -> Self {

@@ -255,7 +255,11 @@ impl Exchange {
                 Phase::Head => self.deadlines.head,
                 _ => self.deadlines.idle,
             };
-            self.lease.socket.set_deadline(self.deadlines.of(limit, now));
+            // Nobody is idle while the body waits for 100 Continue.
+            let machine = &mut self.lease.machine;
+            let held = machine.upload() == Upload::Held;
+            let from = held.then(|| machine.poll_timeout(now)).flatten().unwrap_or(now);
+            self.lease.socket.set_deadline(self.deadlines.of(limit, from));
         }
         Ok(())
     }
@@ -318,7 +322,10 @@ impl Exchange {
                 Poll::Ready(Some(Ok(data))) => machine.send_data(data).map_err(Failure::Misuse)?,
                 Poll::Ready(Some(Err(e))) => return Err(Failure::Upload(e)),
                 Poll::Ready(None) => {
-                    let trailers = body.take_trailers().map(|map| Fields::from(&map));
+                    // Only a chunked body, which is still open, can have them (RFC 9112 section 7.1.2).
+                    let open = machine.upload() == Upload::Open;
+                    let trailers = body.take_trailers().filter(|_| open);
+                    let trailers = trailers.map(|map| Fields::from(&map));
                     machine.send_end(trailers.as_ref()).map_err(Failure::Misuse)?;
                     self.sending = Sending::Queued;
                     self.stirred = true;
@@ -443,6 +450,10 @@ impl Exchange {
     /// The response is over: gives the connection back, to be used again if the protocol allows.
     pub(crate) fn finish(mut self, now: Instant) {
         if self.lease.machine.reuse() == Reuse::Yes {
+            // What a large body needed is too much to keep for each idle connection.
+            if self.read_size > READ_MIN {
+                self.lease.machine.shrink();
+            }
             self.lease.idle_since = now;
             self.lease.release(now);
         }

@@ -42,13 +42,19 @@ impl Netrc {
         };
         // A host's own entry hides the default, even one that comes first and even if its login
         // is not the wanted one: the default was not meant for it.
-        let own = self.entries.iter().any(|entry| entry.host.is_some() && fits(entry));
+        let own = self.names(host);
         let candidates = self.entries.iter().filter(|e| e.host.is_some() == own && fits(e));
         candidates.into_iter().find_map(|entry| {
             let user = entry.login.as_ref().filter(|login| wanted(login))?.clone();
             let password = entry.password.clone().unwrap_or_else(|| Secret::from(""));
             Some(Credentials::Basic { user, password })
         })
+    }
+
+    /// Whether there is an entry for `host` other than the default.
+    pub(crate) fn names(&self, host: &str) -> bool {
+        let mut hosts = self.entries.iter().filter_map(|entry| entry.host.as_ref());
+        hosts.any(|known| known.eq_ignore_ascii_case(host))
     }
 
     /// Whether a file with these permission bits (`st_mode`) can be read by others than its owner,

@@ -26,6 +26,11 @@ on_every_runtime!(
     a_call_overrides_limits_and_addresses_of_its_client,
     connect_names_an_authority,
     an_early_answer_survives_the_reset_behind_it_under_tls,
+    the_wait_for_100_continue_is_not_idle,
+    no_debug_shows_a_secret,
+    the_jar_adds_to_every_cookie_of_ones_own,
+    a_redirect_cannot_ask_for_any_netrc_entry,
+    trailers_go_with_a_body_of_any_kind,
 );
 
 /// Everything must be over within this.
@@ -333,4 +338,95 @@ async fn an_early_answer_survives_the_reset_behind_it_under_tls(b: Bench) {
         let call = client.post(&url).body(Body::stream(pieces)).timeout(SOON);
         assert_eq!(call.send().await.unwrap().status(), 413, "{url}");
     }
+}
+
+async fn the_wait_for_100_continue_is_not_idle(b: Bench) {
+    let addr = serve(|_, stream| {
+        head(stream);
+        stream.read_exact(&mut [0; 5]).unwrap();
+        say(stream, OK);
+    });
+    let client = b.builder().idle_timeout(Duration::from_millis(300)).build().unwrap();
+    let call = client.post(format!("http://{addr}/")).body("chirp").timeout(SOON);
+    let response = call.expect_continue(Duration::from_millis(600)).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), "ok");
+}
+
+async fn no_debug_shows_a_secret(b: Bench) {
+    let builder = b
+        .builder()
+        .default_header("Authorization", "Bearer hunter2")
+        .base_url("http://user:hunter2@nest.example/")
+        .basic_auth("user", "hunter2")
+        .proxy("http://user:hunter2@proxy.example".parse().unwrap());
+    let shown = format!("{builder:?}");
+    let bytes = format!("{:?}", b"hunter2");
+    let bytes = bytes.trim_matches(['[', ']']);
+    assert!(!shown.contains("hunter2") && !shown.contains(bytes), "{shown}");
+    let client = builder.build().unwrap();
+    let call = client.get("/path").header("Cookie", "hunter2");
+    let shown = format!("{client:?} {call:?}");
+    assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+async fn the_jar_adds_to_every_cookie_of_ones_own(b: Bench) {
+    let (addr, heads) = recorder(|_| OK.replace("\r\n\r\n", "\r\nSet-Cookie: kept=1\r\n\r\n"));
+    let client = b.builder().cookies(true).default_header("Cookie", "usual=2").build().unwrap();
+    let url = format!("http://{addr}/");
+    client.get(&url).send().await.unwrap().bytes().await.unwrap();
+    client.get(&url).send().await.unwrap().bytes().await.unwrap();
+    assert!(heads.last().contains("\r\nCookie: usual=2; kept=1\r\n"), "{}", heads.last());
+    let call = client.get(&url).header("Cookie", "own=3").header("cookie", "more=4");
+    call.send().await.unwrap().bytes().await.unwrap();
+    let seen = heads.last();
+    assert!(seen.contains("Cookie: own=3; more=4; kept=1\r\n"), "{seen}");
+    assert_eq!(occurrences(&seen, "cookie"), 1, "{seen}");
+}
+
+async fn a_redirect_cannot_ask_for_any_netrc_entry(b: Bench) {
+    let (elsewhere, heads) = recorder(|_| OK.into());
+    let there = format!("http://localhost:{}/", elsewhere.port());
+    let (first, firsts) = recorder({
+        let there = there.clone();
+        move |_| format!("HTTP/1.1 302 Found\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n")
+    });
+    let here = format!("http://{first}/");
+    let secure = b.https(&format!("/redirect-to?url={there}"));
+    let default = "default login user password secret";
+    let named = "machine localhost login user password secret";
+    // The default is for whom the user asks; an entry is for its host, and not in the clear after TLS.
+    for (netrc, url, sent) in [(default, &here, 0), (named, &here, 1), (named, &secure, 0)] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), netrc).unwrap();
+        let client = b.builder().netrc_file(file.path()).build().unwrap();
+        let response = client.get(url).send().await.unwrap();
+        assert_eq!(response.text().await.unwrap(), "ok");
+        assert_eq!(occurrences(&heads.last(), "authorization"), sent, "{url} {netrc}");
+        if netrc == default {
+            assert_eq!(occurrences(&firsts.last(), "authorization"), 1);
+        }
+    }
+}
+
+async fn trailers_go_with_a_body_of_any_kind(b: Bench) {
+    let mut trailers = http::HeaderMap::new();
+    trailers.insert("X-Sum", http::HeaderValue::from_static("1"));
+    let streamed = Body::stream(futures_util::stream::iter([Ok::<_, std::io::Error>("chirp")]));
+    for body in [Body::from("chirp"), streamed] {
+        let addr = serve(|_, stream| {
+            assert!(head(stream).contains("Transfer-Encoding: chunked\r\n"));
+            let mut rest = [0; 25];
+            stream.read_exact(&mut rest).unwrap();
+            assert_eq!(rest, *b"5\r\nchirp\r\n0\r\nx-sum: 1\r\n\r\n");
+            say(stream, OK);
+        });
+        let call =
+            b.client().post(format!("http://{addr}/")).body(body.with_trailers(trailers.clone()));
+        assert_eq!(call.timeout(SOON).send().await.unwrap().text().await.unwrap(), "ok");
+    }
+    // Those that show only behind a body of announced length have no place.
+    let full = http_body_util::Full::new(bytes::Bytes::from("chirp"));
+    let late = http_body_util::BodyExt::with_trailers(full, async { Some(Ok(trailers)) });
+    let call = b.client().post(b.http("/post")).body(Body::wrap(late));
+    assert!(call.timeout(SOON).send().await.unwrap().text().await.unwrap().contains("chirp"));
 }
