@@ -123,7 +123,7 @@ impl<'a> Call<'a> {
     /// From the request to a connection with the request queued on it.
     async fn send(&mut self) -> Result<Exchange> {
         self.attempts += 1;
-        let route = RouteRef::of(&self.request)?;
+        let route = RouteRef::of(&self.request, self.client.runtime())?;
         let forwarding = route.forwarding_proxy();
         let body_comes = !self.request.body.is_empty();
         let additions = wire::Additions {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use mimus_net::{
+    Runtime,
     dial::{Plan, TlsPlan},
     proxy::{Proxy, ProxyKind},
 };
@@ -22,6 +23,8 @@ pub(crate) struct Route {
     port: u16,
     proxy: Option<Arc<Proxy>>,
     transport: Arc<Transport>,
+    /// The reactor that owns the connection's socket.
+    realm: u64,
 }
 
 /// The same key borrowed from a call, so that finding a pooled connection copies nothing.
@@ -33,11 +36,12 @@ pub(crate) struct RouteRef<'a> {
     port: u16,
     proxy: Option<Arc<Proxy>>,
     transport: &'a Arc<Transport>,
+    realm: u64,
 }
 
 impl<'a> RouteRef<'a> {
     /// Where `request` goes. A Unix socket takes the place of any proxy.
-    pub(crate) fn of(request: &'a Request) -> Result<Self> {
+    pub(crate) fn of(request: &'a Request, runtime: &dyn Runtime) -> Result<Self> {
         let target = &request.target;
         let transport = &request.settings.transport;
         let https = target.https();
@@ -49,7 +53,15 @@ impl<'a> RouteRef<'a> {
             proxies.select(https, &target.host()?, port)
         };
         let host = target.url.host_str().unwrap_or_default();
-        Ok(RouteRef { https, host, zone: target.zone(), port, proxy, transport })
+        Ok(RouteRef {
+            https,
+            host,
+            zone: target.zone(),
+            port,
+            proxy,
+            transport,
+            realm: runtime.realm(),
+        })
     }
 
     /// The proxy, if the request goes to one as it is instead of through a tunnel (RFC 9112
@@ -64,6 +76,7 @@ impl<'a> RouteRef<'a> {
         self.port == route.port
             && self.https == route.https
             && self.host == &*route.host
+            && self.realm == route.realm
             && self.zone == route.zone.as_deref()
             && same_arc(self.transport, &route.transport)
             && match (&self.proxy, &route.proxy) {
@@ -81,6 +94,7 @@ impl<'a> RouteRef<'a> {
             port: self.port,
             proxy: self.proxy.clone(),
             transport: self.transport.clone(),
+            realm: self.realm,
         }
     }
 
@@ -127,6 +141,7 @@ impl PartialEq for Route {
             && self.port == other.port
             && self.host == other.host
             && self.zone == other.zone
+            && self.realm == other.realm
             && self.proxy == other.proxy
             && same_arc(&self.transport, &other.transport)
     }

@@ -25,6 +25,9 @@ const READ_MAX: usize = 64 * 1024;
 /// Queued output beyond which no more of an upload is taken in.
 const OUTPUT_HIGH: usize = 256 * 1024;
 
+/// How often an upload is topped up and written before the answer is looked for.
+const SEND_ROUNDS: usize = 16;
+
 /// The most slices of one gathered write.
 const SLICES: usize = 16;
 
@@ -270,7 +273,14 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Result<Poll<()>, Failure> {
+        let mut rounds = 0;
         while self.is_sending() {
+            rounds += 1;
+            if rounds > SEND_ROUNDS {
+                // A peer that takes everything at once must not keep its answer from being read.
+                cx.waker().wake_by_ref();
+                return Ok(Poll::Pending);
+            }
             let starved = self.poll_upload(cx, runtime)?.is_pending();
             match self.poll_write(cx) {
                 Poll::Pending => return Ok(Poll::Pending),

@@ -194,3 +194,23 @@ async fn different_routes_do_not_share(b: Bench) {
     assert!(client.get(&url).socket_options(options).send().await.unwrap().reused());
     assert!(client.get(&url).send().await.unwrap().reused());
 }
+
+/// A client that outlives a runtime, as a static one does from test to test, does not wait for a
+/// reactor that nobody drives.
+#[test]
+fn a_client_moves_from_runtime_to_runtime() {
+    let origin = mimus_testkit::Origin::start().unwrap();
+    let client = mimus::Client::builder().no_proxy().build().unwrap();
+    let url = origin.http_url("/get");
+    let runtimes: Vec<_> = (0..2)
+        .map(|_| tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap())
+        .collect();
+    for (runtime, reused) in [(0, false), (0, true), (1, false), (1, true), (0, true)] {
+        let limit = Duration::from_secs(5);
+        runtimes[runtime].block_on(async {
+            let response = client.get(&url).timeout(limit).send().await.unwrap();
+            assert_eq!(response.reused(), reused, "on runtime {runtime}");
+            response.bytes().await.unwrap();
+        });
+    }
+}

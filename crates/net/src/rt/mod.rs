@@ -67,6 +67,12 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Runs `work` where blocking the thread delays nobody (a name lookup, a file).
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
 
+    /// Which reactor would own a socket made now. A connection is used only where its own one runs:
+    /// elsewhere nobody would wake whoever waits for it.
+    fn realm(&self) -> u64 {
+        0
+    }
+
     /// Whether calls can be made from here. Asked once before each dial.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     future::{Future, poll_fn},
+    hash::{Hash, Hasher},
     io::{self, IoSlice},
     net::SocketAddr,
     os::fd::{AsFd, BorrowedFd},
@@ -109,8 +110,41 @@ impl Runtime for Tokio {
         }
     }
 
+    fn realm(&self) -> u64 {
+        let mut number = IdNumber(0);
+        match &self.handle {
+            // All its sockets are made on the one runtime.
+            Some(_) => {}
+            None => {
+                if let Ok(handle) = Handle::try_current() {
+                    handle.id().hash(&mut number);
+                }
+            }
+        }
+        number.0
+    }
+
     fn check(&self) -> io::Result<()> {
         self.handle().map(drop)
+    }
+}
+
+/// Takes the number out of a runtime's id, which shows it to a hasher alone.
+struct IdNumber(u64);
+
+impl Hasher for IdNumber {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
