@@ -8,6 +8,7 @@ use mimus_proto::{BodyLength, Fields};
 
 use crate::{
     Result,
+    body::accept_encoding,
     client::Inner,
     policy::redirect::Strip,
     request::{Request, invalid, set},
@@ -53,8 +54,9 @@ pub(crate) fn fields(
         unless_given(name, value)?;
     }
     // A range of a coded body is of no use to somebody who wants a range of the decoded one.
-    if request.settings.decode.is_some() && !user.contains("range") {
-        unless_given("Accept-Encoding", crate::body::accept_encoding().as_bytes())?;
+    let codings = accept_encoding();
+    if request.settings.decode.is_some() && !codings.is_empty() && !user.contains("range") {
+        unless_given("Accept-Encoding", codings.as_bytes())?;
     }
     if let Some(value) = &additions.authorization {
         unless_given("Authorization", value.as_bytes())?;

@@ -1,6 +1,6 @@
 //! Content codings by name (RFC 9110 section 8.4.1).
 
-use std::fmt;
+use std::{fmt, sync::LazyLock};
 
 /// A content coding that Mimus knows. Whether it can be decoded depends on the features compiled in:
 /// see [`is_supported`](Self::is_supported).
@@ -64,10 +64,13 @@ impl fmt::Display for Coding {
 /// `gzip, deflate, br, zstd` with the default features. Empty when no coding is compiled in; send no
 /// such header then.
 #[must_use]
-pub fn accept_encoding() -> String {
-    let tokens: Vec<_> =
-        Coding::ALL.into_iter().filter(|coding| coding.is_supported()).map(Coding::token).collect();
-    tokens.join(", ")
+pub fn accept_encoding() -> &'static str {
+    // Every call sends it: made once.
+    static VALUE: LazyLock<String> = LazyLock::new(|| {
+        let supported = Coding::ALL.into_iter().filter(|coding| coding.is_supported());
+        supported.map(Coding::token).collect::<Vec<_>>().join(", ")
+    });
+    &VALUE
 }
 
 #[cfg(test)]
