@@ -11,7 +11,7 @@ TOOLS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/tools
 export PATH := $(TOOLS)/bin:$(PATH)
 
 # Commands that the habits below run; each can be replaced on the command line.
-DEMO  ?= $(CARGO) run --release --locked -q -p mimus --features smol --example demo
+DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol --example demo
 COST  ?= python3 scripts/cost.py
 # The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
 MIMUS ?= target/debug/mimus
