@@ -46,7 +46,8 @@ pub(super) fn proxy(url: &str) -> Result<Proxy, ProxyError> {
         Some((scheme, rest)) => (kind(scheme)?, rest),
         None => (ProxyKind::Http, url),
     };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // A backslash too: an http URL ends its host there, one of an unknown scheme does not.
+    let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     if !matches!(path, "" | "/") {
         return Err(ProxyError::new("a proxy URL ends after the port"));

@@ -74,8 +74,8 @@ impl Jar {
         let moment = OffsetDateTime::from(now);
         let mut added = 0;
         for mut cookie in cookies {
-            let host = cookie.domain.as_cow().map(|host| host.to_ascii_lowercase());
-            let Some(host) = host.filter(|host| !host.is_empty()) else {
+            let host = cookie.domain.as_cow().map(|host| host.into_owned());
+            let Some(host) = host.filter(|host| is_host(host) && is_path(&cookie.path)) else {
                 continue;
             };
             let Ok(domain) = confine(&cookie.domain, &host) else {
@@ -89,6 +89,16 @@ impl Jar {
         }
         added
     }
+}
+
+/// Whether this is a host as URLs have it, in its one spelling.
+fn is_host(text: &str) -> bool {
+    Url::parse(&format!("https://{text}/")).is_ok_and(|url| url.host_str() == Some(text))
+}
+
+/// Whether a `Path` attribute can say this.
+fn is_path(text: &str) -> bool {
+    text.starts_with('/') && !text.contains(|c: char| c.is_control() || c == ';')
 }
 
 fn write_line(text: &mut String, cookie: &Cookie<'_>) {

@@ -344,6 +344,35 @@ fn a_file_cannot_smuggle_a_field() {
     assert_eq!(jar.add_json(text, now()), Ok(0));
 }
 
+#[test]
+fn what_no_server_could_set_stays_out_of_a_jar() {
+    let add = |domain: &str, path: &str| {
+        let jar = Jar::new();
+        let text = format!(
+            r#"[{{"raw_cookie": "k=v", "path": ["{path}", true],
+            "domain": {domain}, "expires": "SessionEnd"}}]"#
+        );
+        let added = jar.add_json(&text, now()).unwrap();
+        // What was taken can be written, and read again.
+        assert_eq!(Jar::new().add_netscape(&jar.to_netscape(true), now()), Ok(added));
+        added
+    };
+    for (domain, path) in [
+        (r#"{"Suffix": "a.#xample"}"#, "/"),
+        (r#"{"Suffix": "A.example"}"#, "/"),
+        (r#"{"HostOnly": "a.example\nb.example"}"#, "/"),
+        (r#"{"HostOnly": "a.example/x"}"#, "/"),
+        (r#"{"HostOnly": ""}"#, "/"),
+        (r#"{"HostOnly": "a.example"}"#, ""),
+        (r#"{"HostOnly": "a.example"}"#, r"/\nb.example"),
+        (r#"{"HostOnly": "a.example"}"#, "/; Domain=example"),
+    ] {
+        assert_eq!(add(domain, path), 0, "{domain} {path:?}");
+    }
+    assert_eq!(add(r#"{"HostOnly": "[::1]"}"#, "/x"), 1);
+    assert_eq!(add(r#"{"Suffix": "a.example"}"#, "/"), 1);
+}
+
 proptest! {
     #[test]
     fn any_set_cookie_is_survived(
