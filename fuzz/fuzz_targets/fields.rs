@@ -32,25 +32,17 @@ fuzz!("fields", |data| {
             _ => fields = fields.clone(),
         }
         assert_eq!(pairs(&fields), model);
-        assert_eq!(
-            fields.get(&name).is_some(),
-            model.iter().any(|(other, _)| same(other))
-        );
+        assert_eq!(fields.get(&name).is_some(), model.iter().any(|(other, _)| same(other)));
         let listed: usize = fields.list(&name).map(<[u8]>::len).sum();
         assert!(listed <= fields.get_all(&name).map(<[u8]>::len).sum());
     }
-    let map = fields
-        .to_header_map()
-        .expect("what is valid here is valid there");
+    let map = fields.to_header_map().expect("what is valid here is valid there");
     assert_eq!(map.len(), model.len());
 });
 
 fn trimmed(value: &[u8]) -> &[u8] {
     let blank = |b: &u8| matches!(b, b' ' | b'\t');
     let start = value.iter().position(|b| !blank(b)).unwrap_or(value.len());
-    let end = value
-        .iter()
-        .rposition(|b| !blank(b))
-        .map_or(start, |last| last + 1);
+    let end = value.iter().rposition(|b| !blank(b)).map_or(start, |last| last + 1);
     &value[start..end]
 }

@@ -12,10 +12,6 @@ fuzz!("h1_request", |data| {
     let whole = feed(&mut Server::new(Limits::default()), input, &[]);
     let split = feed(&mut Server::new(Limits::default()), input, &cuts);
     assert_eq!(whole, split);
-    let dripped = feed(
-        &mut Server::new(Limits::default()),
-        input,
-        &vec![1; input.len()],
-    );
+    let dripped = feed(&mut Server::new(Limits::default()), input, &vec![1; input.len()]);
     assert_eq!(whole, dripped);
 });

@@ -21,10 +21,6 @@ fuzz!("h1_response", |data| {
     let whole = feed(&mut asked_with(&method, &request), input, &[]);
     let split = feed(&mut asked_with(&method, &request), input, &cuts);
     assert_eq!(whole, split);
-    let dripped = feed(
-        &mut asked_with(&method, &request),
-        input,
-        &vec![1; input.len()],
-    );
+    let dripped = feed(&mut asked_with(&method, &request), input, &vec![1; input.len()]);
     assert_eq!(whole, dripped);
 });

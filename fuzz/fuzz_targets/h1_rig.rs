@@ -23,13 +23,7 @@ fn length(choices: &mut Choices<'_>) -> BodyLength {
 fn some_fields(choices: &mut Choices<'_>) -> Fields {
     let mut fields = Fields::try_from([("Host", "h")]).expect("valid");
     for _ in 0..choices.byte() % 4 {
-        let known = [
-            "Expect",
-            "Connection",
-            "Upgrade",
-            "Content-Length",
-            "Transfer-Encoding",
-        ];
+        let known = ["Expect", "Connection", "Upgrade", "Content-Length", "Transfer-Encoding"];
         let values = ["100-continue", "close", "x", "7", "chunked", "keep-alive"];
         let (name, value) = (choices.byte(), choices.byte());
         let taken = match known.get(usize::from(name)) {
@@ -48,11 +42,7 @@ fn ignore(_: Result<(), ApiMisuse>) {}
 fn act(pair: &mut Pair, uploaded: &mut Vec<u8>, choices: &mut Choices<'_>) {
     let data = |choices: &mut Choices<'_>| {
         let piece = choices.bytes().to_vec();
-        Bytes::from(if choices.byte() == 0 {
-            piece.repeat(50)
-        } else {
-            piece
-        })
+        Bytes::from(if choices.byte() == 0 { piece.repeat(50) } else { piece })
     };
     match choices.byte() % 12 {
         0 => {
@@ -61,10 +51,7 @@ fn act(pair: &mut Pair, uploaded: &mut Vec<u8>, choices: &mut Choices<'_>) {
             let reusable = pair.client.reuse() == Reuse::Yes;
             let (fields, length) = (some_fields(choices), length(choices));
             let sent = pair.client.send_head(method, "/t", &fields, length);
-            assert!(
-                reusable || sent.is_err(),
-                "a busy connection took a request"
-            );
+            assert!(reusable || sent.is_err(), "a busy connection took a request");
         }
         1 => {
             let piece = data(choices);
@@ -76,18 +63,12 @@ fn act(pair: &mut Pair, uploaded: &mut Vec<u8>, choices: &mut Choices<'_>) {
         3 => ignore(pair.client.send_end(Some(&some_fields(choices)))),
         4 => pair.client.stop_body(),
         5 => pair.wait(Duration::from_millis(u64::from(choices.byte()) * 20)),
-        6 => ignore(
-            pair.server
-                .send_informational(StatusCode::CONTINUE, &Fields::new()),
-        ),
+        6 => ignore(pair.server.send_informational(StatusCode::CONTINUE, &Fields::new())),
         7 => {
             let codes = [200, 204, 304, 417, 101, 500];
             let status =
                 StatusCode::from_u16(codes[usize::from(choices.byte()) % 6]).expect("valid");
-            ignore(
-                pair.server
-                    .send_head(status, &some_fields(choices), length(choices)),
-            );
+            ignore(pair.server.send_head(status, &some_fields(choices), length(choices)));
         }
         8 => ignore(pair.server.send_data(data(choices))),
         9 => ignore(pair.server.send_end(None)),
@@ -103,22 +84,14 @@ fuzz!("h1_rig", |data| {
         act(&mut pair, &mut uploaded, &mut choices);
     }
     pair.settle();
-    assert!(
-        uploaded.starts_with(&body(&pair.at_server)),
-        "a byte was lost or made up"
-    );
+    assert!(uploaded.starts_with(&body(&pair.at_server)), "a byte was lost or made up");
     let fault = error(&pair.at_client);
-    assert_eq!(
-        fault.is_some(),
-        pair.client.reuse() == Reuse::No(NoReuse::Failed)
-    );
+    assert_eq!(fault.is_some(), pair.client.reuse() == Reuse::No(NoReuse::Failed));
     let many = Error::LimitExceeded(LimitExceeded::Informational);
     assert!(fault.is_none_or(|fault| fault == many), "{fault:?}");
     if pair.client.reuse() == Reuse::Yes {
         assert!(!pair.client.has_output() && pair.client.pending_bytes() == 0);
-        let again = pair
-            .client
-            .send_head(&Method::GET, "/", &Fields::new(), BodyLength::None);
+        let again = pair.client.send_head(&Method::GET, "/", &Fields::new(), BodyLength::None);
         assert_eq!(again, Ok(()));
     }
 });

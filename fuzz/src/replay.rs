@@ -42,11 +42,8 @@ const TOKENS: &[&[u8]] = &[
 /// Runs one target; the exit code says whether it held.
 pub fn main(name: &str, target: fn(&[u8])) -> ExitCode {
     let plan = Plan::from_arguments(name);
-    let mut inputs: Vec<Vec<u8>> = plan
-        .files
-        .iter()
-        .filter_map(|file| fs::read(file).ok())
-        .collect();
+    let mut inputs: Vec<Vec<u8>> =
+        plan.files.iter().filter_map(|file| fs::read(file).ok()).collect();
     if inputs.is_empty() {
         eprintln!("{name}: no seeds found");
         return ExitCode::FAILURE;
@@ -78,10 +75,7 @@ pub fn main(name: &str, target: fn(&[u8])) -> ExitCode {
             runs += 1;
         }
     }
-    eprintln!(
-        "{name}: {seeds} seeds and {runs} mutations held in {:.1?}",
-        start.elapsed()
-    );
+    eprintln!("{name}: {seeds} seeds and {runs} mutations held in {:.1?}", start.elapsed());
     ExitCode::SUCCESS
 }
 
@@ -109,12 +103,8 @@ struct Plan {
 
 impl Plan {
     fn from_arguments(name: &str) -> Self {
-        let mut plan = Self {
-            files: Vec::new(),
-            runs: u64::MAX,
-            time: Duration::from_secs(10),
-            seed: 1,
-        };
+        let mut plan =
+            Self { files: Vec::new(), runs: u64::MAX, time: Duration::from_secs(10), seed: 1 };
         for argument in env::args().skip(1) {
             let number = |option: &str| argument.strip_prefix(option).and_then(|n| n.parse().ok());
             if let Some(seconds) = number("-max_total_time=") {
@@ -128,9 +118,7 @@ impl Plan {
             }
         }
         if plan.files.is_empty() {
-            let seeds = Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("seeds")
-                .join(name);
+            let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(name);
             collect(&seeds, &mut plan.files);
         }
         plan.files.sort();
