@@ -142,13 +142,16 @@ impl<'a> Call<'a> {
         let line =
             RequestLine { method: &self.request.method, target: &target, fields: &fields, length };
         self.tell_sending(&lease, &line);
-        let timeouts = &self.request.settings.timeouts;
-        let deadlines =
-            Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle };
+        let deadlines = self.deadlines();
         let expect_wait = self.request.settings.expect_continue;
         let limits = self.request.settings.limits;
         Exchange::start(lease, &line, body, limits, expect_wait, deadlines, Instant::now())
             .map_err(|e| e.into_error(Phase::Send))
+    }
+
+    fn deadlines(&self) -> Deadlines {
+        let timeouts = &self.request.settings.timeouts;
+        Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle }
     }
 
     /// Waits for the final head.
@@ -181,11 +184,10 @@ impl<'a> Call<'a> {
         let now = Instant::now();
         let hash = pool.hash_of(route);
         let acquiring = pool.acquire(hash, |r| route.matches(r), || route.to_route(), now);
-        let limit = self.request.settings.timeouts.pool.and_then(|limit| now.checked_add(limit));
-        let mut acquired =
-            rt::within(self.client.runtime(), earlier(limit, self.deadline), acquiring)
-                .await
-                .ok_or_else(|| Error::timeout(Phase::Pool))?;
+        let until = self.deadlines().of(self.request.settings.timeouts.pool, now);
+        let mut acquired = rt::within(self.client.runtime(), until, acquiring)
+            .await
+            .ok_or_else(|| Error::timeout(Phase::Pool))?;
         loop {
             match acquired {
                 Acquired::Lease(mut lease) => {
@@ -318,12 +320,5 @@ impl<'a> Call<'a> {
         tracing::debug!(%error, "the call failed");
         tell(&self.request.settings.hooks, &Observation::Failed { error: &error });
         error
-    }
-}
-
-fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Deadlines {
 
 impl Deadlines {
     /// The end of a phase that began at `now` and may last `limit`.
-    fn of(&self, limit: Option<Duration>, now: Instant) -> Option<Instant> {
+    pub(crate) fn of(&self, limit: Option<Duration>, now: Instant) -> Option<Instant> {
         // A limit beyond what the clock can say is none.
         match (limit.and_then(|l| now.checked_add(l)), self.total) {
             (Some(a), Some(b)) => Some(a.min(b)),

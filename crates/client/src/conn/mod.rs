@@ -25,7 +25,8 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// `proxy` is the one that `dialed` goes through; `early` says that the first request may travel as TLS early data.
+    /// `proxy` is the one that `dialed` goes through; `early` says that the first request may travel
+    /// as TLS early data.
     pub(crate) fn new(dialed: Dialed, proxy: Option<Arc<Proxy>>, early: bool) -> Self {
         let now = Instant::now();
         let info = ConnectionInfo {
