@@ -17,7 +17,7 @@ use crate::{
     options::{Settings, shared_setters},
     policy::netrc::Netrc,
     pool::{Limits, SharedPool},
-    target::{IntoUrl, TargetUrl},
+    target::{Accepted, IntoUrl, Known, Targets},
 };
 
 /// Settings of a client on their way to becoming one. What is set here is the default of every call
@@ -26,7 +26,7 @@ use crate::{
 pub struct ClientBuilder<M = Async> {
     settings: Settings,
     fields: Vec<(String, Vec<u8>)>,
-    base_url: Option<Result<TargetUrl>>,
+    base_url: Option<Result<Accepted>>,
     runtime: Option<Arc<dyn Runtime>>,
     resolver: Option<Arc<dyn Resolve>>,
     pool: Limits,
@@ -100,7 +100,7 @@ impl<M> ClientBuilder<M> {
 
     /// What relative URLs are relative to.
     pub fn base_url(mut self, url: impl IntoUrl) -> Self {
-        self.base_url = Some(url.into_target(None));
+        self.base_url = Some(url.into_target(&Known(&Targets::new(None))));
         self
     }
 
@@ -172,7 +172,7 @@ impl<M> ClientBuilder<M> {
                 .map_err(|e| bad_setting("a default field is not valid", e))?;
         }
         let base_url = match self.base_url {
-            Some(url) => Some(url?.0.url),
+            Some(url) => Some(url?.0.url.clone()),
             None => None,
         };
         let netrc = self.netrc.map(read_netrc).transpose()?.flatten();
@@ -184,7 +184,7 @@ impl<M> ClientBuilder<M> {
         Ok(Arc::new(Inner {
             settings: Arc::new(self.settings),
             default_fields: fields,
-            base_url,
+            targets: Targets::new(base_url),
             dialer,
             pool: SharedPool::new(self.pool),
             cookies: self.cookies,

@@ -310,7 +310,7 @@ impl<'a> Call<'a> {
             reused,
             started: self.started,
             head_at: self.head_at,
-            url: self.request.target.url,
+            target: self.request.target,
             history: self.history,
         })
     }

@@ -4,12 +4,11 @@ use std::{fmt, sync::Arc};
 
 use mimus_net::{Runtime, dial::Dialer};
 use mimus_proto::Fields;
-use url::Url;
 
 use crate::{
     Body, ClientBuilder, Error, Incoming, Result, conn::Conn, cookie::CookieStore,
     options::Settings, policy::netrc::Netrc, pool::SharedPool, request::Request,
-    response::Response, route::Route,
+    response::Response, route::Route, target::Targets,
 };
 
 /// Calls that are awaited: the mode of what [`Client`] makes.
@@ -47,7 +46,7 @@ pub(crate) struct Inner {
     pub(crate) settings: Arc<Settings>,
     /// Sent with every request that does not set a field of the same name.
     pub(crate) default_fields: Fields,
-    pub(crate) base_url: Option<Url>,
+    pub(crate) targets: Targets,
     pub(crate) dialer: Dialer,
     pub(crate) pool: SharedPool<Route, Box<Conn>>,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,

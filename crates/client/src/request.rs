@@ -13,7 +13,7 @@ use crate::{
     client::{Async, Blocking, Inner},
     options::{Settings, shared_setters},
     response::Response,
-    target::{IntoUrl, Target},
+    target::{IntoUrl, Known, Target},
 };
 
 /// A request ready to be executed: method, URL, fields, body, and the settings of the call.
@@ -91,7 +91,7 @@ impl<M> fmt::Debug for RequestBuilder<M> {
 
 impl<M> RequestBuilder<M> {
     pub(crate) fn new(client: Arc<Inner>, method: Method, url: impl IntoUrl) -> Self {
-        let request = url.into_target(client.base_url.as_ref()).map(|target| {
+        let request = url.into_target(&Known(&client.targets)).and_then(|target| {
             let mut request = Request {
                 method,
                 target: target.0,
@@ -99,8 +99,8 @@ impl<M> RequestBuilder<M> {
                 body: Body::empty(),
                 settings: client.settings.clone(),
             };
-            take_userinfo(&mut request);
-            request
+            take_userinfo(&mut request)?;
+            Ok(request)
         });
         RequestBuilder { client, request, spare: None, mode: PhantomData }
     }
@@ -147,8 +147,10 @@ impl<M> RequestBuilder<M> {
     /// Appends pairs to the URL's query, form-encoded.
     pub fn query<T: serde::Serialize + ?Sized>(self, pairs: &T) -> Self {
         self.change(|r| {
-            crate::body::append_query(&mut r.target.url, pairs)
-                .map_err(|e| Error::request("the query cannot be encoded").caused_by(e))
+            r.target.change(|url| {
+                crate::body::append_query(url, pairs)
+                    .map_err(|e| Error::request("the query cannot be encoded").caused_by(e))
+            })
         })
     }
 
@@ -230,25 +232,23 @@ impl RequestBuilder<Blocking> {
 
 /// User name and password of a URL become Basic credentials and leave the URL (RFC 9110
 /// section 4.2.4 deprecates them there).
-fn take_userinfo(request: &mut Request) {
-    let url = &mut request.target.url;
-    if url.username().is_empty() && url.password().is_none() {
-        return;
+fn take_userinfo(request: &mut Request) -> Result<()> {
+    if !request.target.has_userinfo() {
+        return Ok(());
     }
+    let url = &request.target.url;
     let decode = |text: &str| -> String {
         percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
     };
     let credentials =
         Credentials::basic(decode(url.username()), decode(url.password().unwrap_or_default()));
-    *url = without_userinfo(url);
     Arc::make_mut(&mut request.settings).auth = Some(credentials);
-}
-
-pub(crate) fn without_userinfo(url: &Url) -> Url {
-    let mut url = url.clone();
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url
+    request.target.change(|url| {
+        // Neither can fail on a URL that has a host.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        Ok(())
+    })
 }
 
 pub(crate) fn set(fields: &mut Fields, name: &str, value: &[u8]) -> Result<()> {

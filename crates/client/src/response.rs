@@ -19,19 +19,20 @@ use crate::{
     body::decode_text,
     client::{Async, Blocking},
     observe::{ConnectionInfo, Timings},
+    target::Target,
 };
 
 /// A response: its head, and its body still to be read.
 pub struct Response<M = Async> {
     answer: Answer,
-    map: OnceLock<HeaderMap>,
+    map: OnceLock<Box<HeaderMap>>,
     mode: PhantomData<fn() -> M>,
 }
 
 /// What the call loop ends with.
 pub(crate) struct Answer {
     pub(crate) head: ResponseHead,
-    pub(crate) url: Url,
+    pub(crate) target: Target,
     pub(crate) body: Incoming,
     pub(crate) connection: Arc<ConnectionInfo>,
     pub(crate) reused: bool,
@@ -79,7 +80,8 @@ impl<M> Response<M> {
 
     /// The fields as a map, built at the first call.
     pub fn headers(&self) -> &HeaderMap {
-        self.map.get_or_init(|| self.answer.head.fields.to_header_map().unwrap_or_default())
+        let made = || Box::new(self.answer.head.fields.to_header_map().unwrap_or_default());
+        self.map.get_or_init(made)
     }
 
     /// The first field of that name, when it is text.
@@ -89,7 +91,7 @@ impl<M> Response<M> {
 
     /// The URL that answered; after redirects, the last.
     pub fn url(&self) -> &Url {
-        &self.answer.url
+        &self.answer.target.url
     }
 
     /// The redirects that were followed, first to last.
@@ -177,18 +179,18 @@ impl<M> Response<M> {
     /// # Errors
     /// When the server did not agree to an upgrade.
     pub fn upgrade(self) -> Result<Upgraded> {
-        let url = self.answer.url;
+        let url = &self.answer.target.url;
         match self.answer.body.into_upgraded() {
             Some((exchange, ahead)) => Ok(Upgraded::new(exchange, ahead)),
             None => {
                 Err(Error::new(Kind::Protocol, "the server did not upgrade the connection")
-                    .on(&url))
+                    .on(url))
             }
         }
     }
 
     async fn collect(&mut self) -> Result<Bytes> {
-        let url = &self.answer.url;
+        let url = &self.answer.target.url;
         collect(&mut self.answer.body).await.map_err(|e| e.on(url))
     }
 
@@ -203,7 +205,7 @@ impl<M> Response<M> {
         crate::body::from_json(&bytes).map_err(|e| {
             Error::new(Kind::Decode, "the body is not the JSON expected")
                 .in_phase(mimus_net::Phase::Body)
-                .on(&self.answer.url)
+                .on(&self.answer.target.url)
                 .caused_by(e)
         })
     }
@@ -268,7 +270,7 @@ impl Response<Async> {
     /// # Errors
     /// As [`Incoming::poll_data`].
     pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
-        let url = &self.answer.url;
+        let url = &self.answer.target.url;
         self.answer.body.data().await.map_err(|e| e.on(url))
     }
 }
@@ -313,7 +315,7 @@ impl Response<Blocking> {
     /// # Errors
     /// As [`Incoming::poll_data`].
     pub fn chunk(&mut self) -> Result<Option<Bytes>> {
-        let url = &self.answer.url;
+        let url = &self.answer.target.url;
         rt::Blocking::block_on(self.answer.body.data()).map_err(|e| e.on(url))
     }
 

@@ -12,7 +12,7 @@ use mimus_net::{
     proxy::{Proxy, ProxyKind},
 };
 
-use crate::{Result, options::Transport, request::Request, target::Target};
+use crate::{Result, options::Transport, request::Request, target::{Parts, Target}};
 
 /// The owned key of a connection in the pool.
 #[derive(Debug, Clone)]
@@ -44,19 +44,18 @@ impl<'a> RouteRef<'a> {
     pub(crate) fn of(request: &'a Request, runtime: &dyn Runtime) -> Result<Self> {
         let target = &request.target;
         let transport = &request.settings.transport;
-        let https = target.https();
-        let port = target.port();
+        let Parts { https, port, .. } = **target;
         let proxies = &request.settings.proxies;
         let proxy = if transport.unix.is_some() || proxies.is_empty() {
             None
         } else {
-            proxies.select(https, &target.host()?, port)
+            proxies.select(https, &target.dial_host()?, port)
         };
-        let host = target.url.host_str().unwrap_or_default();
+        let host = target.host();
         Ok(RouteRef {
             https,
             host,
-            zone: target.zone(),
+            zone: target.zone.as_deref(),
             port,
             proxy,
             transport,
@@ -106,7 +105,7 @@ impl<'a> RouteRef<'a> {
             alpn: vec![b"http/1.1"],
             early_data: early,
         });
-        let mut plan = Plan::new(target.host()?, self.port);
+        let mut plan = Plan::new(target.dial_host()?, self.port);
         plan.tls = tls;
         plan.proxy = self.proxy.clone();
         plan.proxy_tls = Some(transport.tls.clone());

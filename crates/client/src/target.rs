@@ -1,16 +1,47 @@
 //! From what a user gives as a URL to something that can be asked.
 
+use std::{
+    hash::BuildHasher,
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use foldhash::fast::RandomState;
 use mimus_net::dial::Host;
-use url::Url;
+use mimus_proto::Fields;
+use url::{
+    Position::{AfterHost, AfterPort, AfterQuery, BeforeHost, BeforePath},
+    Url,
+};
 
 use crate::{Error, Result};
 
 /// A URL that can be requested, with what `url::Url` cannot hold: the zone of a link-local IPv6
-/// address (RFC 6874).
+/// address (RFC 6874). Clones share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct Target(Arc<Parts>);
+
+/// A URL taken apart once, for every call that uses it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
     pub(crate) url: Url,
-    zone: Option<Box<str>>,
+    /// The zone, which is part of what tells one connection from another.
+    pub(crate) zone: Option<Box<str>>,
+    pub(crate) https: bool,
+    pub(crate) port: u16,
+    /// `Host: authority`, ready to be sent.
+    pub(crate) host_field: Fields,
+    host: Range<usize>,
+    authority: Range<usize>,
+    origin_form: Range<usize>,
+}
+
+impl std::ops::Deref for Target {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }
 
 impl Target {
@@ -20,14 +51,28 @@ impl Target {
     }
 
     fn with_zone(url: Url, zone: Option<Box<str>>) -> Result<Self> {
-        if !matches!(url.scheme(), "http" | "https") {
-            let detail = format!("the URL scheme {:?} is not http or https", url.scheme());
-            return Err(Error::request(detail).on(&url));
-        }
+        let https = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            other => {
+                let detail = format!("the URL scheme {other:?} is not http or https");
+                return Err(Error::request(detail).on(&url));
+            }
+        };
         if url.host().is_none() {
             return Err(Error::request("the URL has no host").on(&url));
         }
-        Ok(Target { url, zone })
+        let offset = |position| url[..position].len();
+        let host = offset(BeforeHost)..offset(AfterHost);
+        let authority = host.start..offset(AfterPort);
+        let origin_form = offset(BeforePath)..offset(AfterQuery);
+        let mut host_field = Fields::new();
+        host_field
+            .append("Host", &url.as_str()[authority.clone()])
+            .map_err(|e| Error::request("the URL's host cannot be sent").on(&url).caused_by(e))?;
+        let port = url.port().unwrap_or(if https { 443 } else { 80 });
+        let parts = Parts { url, zone, https, port, host_field, host, authority, origin_form };
+        Ok(Target(Arc::new(parts)))
     }
 
     pub(crate) fn parse(text: &str, base: Option<&Url>) -> Result<Self> {
@@ -49,16 +94,24 @@ impl Target {
         Target::with_zone(url, zone)
     }
 
-    pub(crate) fn https(&self) -> bool {
-        self.url.scheme() == "https"
+    /// The same with another URL of the same host.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Url) -> Result<()>) -> Result<()> {
+        let mut url = self.url.clone();
+        change(&mut url)?;
+        *self = Target::with_zone(url, self.zone.clone())?;
+        Ok(())
     }
 
-    pub(crate) fn port(&self) -> u16 {
-        self.url.port().unwrap_or(if self.https() { 443 } else { 80 })
+    /// Whether the URL holds a user name or a password.
+    pub(crate) fn has_userinfo(&self) -> bool {
+        // Nothing else comes between the scheme's slashes and the host.
+        self.host.start > self.url.scheme().len() + "://".len()
     }
+}
 
+impl Parts {
     /// The host as dialling wants it.
-    pub(crate) fn host(&self) -> Result<Host> {
+    pub(crate) fn dial_host(&self) -> Result<Host> {
         match self.url.host() {
             Some(url::Host::Domain(name)) => Ok(Host::Name(name.to_owned())),
             Some(url::Host::Ipv4(addr)) => Ok(Host::Addr(addr.into(), 0)),
@@ -76,19 +129,76 @@ impl Target {
         }
     }
 
-    /// The zone, which is part of what tells one connection from another.
-    pub(crate) fn zone(&self) -> Option<&str> {
-        self.zone.as_deref()
+    /// The host as text, an IPv6 address in brackets.
+    pub(crate) fn host(&self) -> &str {
+        &self.url.as_str()[self.host.clone()]
     }
 
     /// `host` or `host:port`, as the `Host` field and CONNECT want it (RFC 9110 section 7.2).
     pub(crate) fn authority(&self) -> &str {
-        &self.url[url::Position::BeforeHost..url::Position::AfterPort]
+        &self.url.as_str()[self.authority.clone()]
     }
 
     /// The origin-form of the request target (RFC 9112 section 3.2.1).
     pub(crate) fn origin_form(&self) -> &str {
-        &self.url[url::Position::BeforePath..url::Position::AfterQuery]
+        &self.url.as_str()[self.origin_form.clone()]
+    }
+
+    /// The absolute-form of the request target (RFC 9112 section 3.2.2).
+    pub(crate) fn absolute_form(&self) -> &str {
+        &self.url.as_str()[..self.origin_form.end]
+    }
+}
+
+/// What a client makes of the text of URLs: those it parsed lately need not be parsed again, which
+/// would cost more than all the rest of a small exchange.
+///
+/// As many as [`SLOTS`] are kept, each in the slot that its hash names.
+pub(crate) struct Targets {
+    base: Option<Url>,
+    hasher: RandomState,
+    recent: Mutex<Box<[Option<(Box<str>, Target)>]>>,
+}
+
+/// How many parsed URLs a client keeps, and the longest text it keeps one of, in bytes.
+const SLOTS: usize = 64;
+const KEPT_MAX: usize = 1024;
+
+impl Targets {
+    /// Texts are read relative to `base`, if there is one.
+    pub(crate) fn new(base: Option<Url>) -> Self {
+        let recent = Mutex::new(vec![None; SLOTS].into_boxed_slice());
+        Targets { base, hasher: RandomState::default(), recent }
+    }
+
+    pub(crate) fn base(&self) -> Option<&Url> {
+        self.base.as_ref()
+    }
+
+    /// The target that `text` names.
+    pub(crate) fn parse(&self, text: &str) -> Result<Target> {
+        if text.len() > KEPT_MAX {
+            return Target::parse(text, self.base());
+        }
+        let slot = self.hasher.hash_one(text) as usize % SLOTS;
+        if let Some((known, target)) = &self.recent()[slot]
+            && **known == *text
+        {
+            return Ok(target.clone());
+        }
+        let target = Target::parse(text, self.base())?;
+        // Passwords are not kept.
+        if !target.has_userinfo() {
+            let fresh = Some((text.into(), target.clone()));
+            let replaced = std::mem::replace(&mut self.recent()[slot], fresh);
+            drop(replaced);
+        }
+        Ok(target)
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Box<[Option<(Box<str>, Target)>]>> {
+        // Nothing that can panic runs under the lock.
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,13 +226,18 @@ fn without_zone(text: &str) -> (std::borrow::Cow<'_, str>, Option<Box<str>>) {
 /// What can be given where a URL is wanted: text, [`Url`], or [`http::Uri`].
 pub trait IntoUrl: sealed::Sealed {
     #[doc(hidden)]
-    fn into_target(self, base: Option<&Url>) -> Result<TargetUrl>;
+    fn into_target(self, known: &Known<'_>) -> Result<Accepted>;
 }
+
+/// What the client knows about URLs; only this crate looks inside.
+#[doc(hidden)]
+#[expect(missing_debug_implementations, reason = "nobody outside ever holds one")]
+pub struct Known<'a>(pub(crate) &'a Targets);
 
 /// An accepted URL; only this crate looks inside.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct TargetUrl(pub(crate) Target);
+pub struct Accepted(pub(crate) Target);
 
 mod sealed {
     pub trait Sealed {}
@@ -138,8 +253,8 @@ mod sealed {
 macro_rules! from_text {
     ($($type:ty, $self:ident => $text:expr;)*) => {$(
         impl IntoUrl for $type {
-            fn into_target($self, base: Option<&Url>) -> Result<TargetUrl> {
-                Target::parse($text, base).map(TargetUrl)
+            fn into_target($self, known: &Known<'_>) -> Result<Accepted> {
+                known.0.parse($text).map(Accepted)
             }
         }
     )*};
@@ -154,14 +269,14 @@ from_text! {
 }
 
 impl IntoUrl for Url {
-    fn into_target(self, _: Option<&Url>) -> Result<TargetUrl> {
-        Target::new(self).map(TargetUrl)
+    fn into_target(self, _: &Known<'_>) -> Result<Accepted> {
+        Target::new(self).map(Accepted)
     }
 }
 
 impl IntoUrl for &Url {
-    fn into_target(self, _: Option<&Url>) -> Result<TargetUrl> {
-        Target::new(self.clone()).map(TargetUrl)
+    fn into_target(self, _: &Known<'_>) -> Result<Accepted> {
+        Target::new(self.clone()).map(Accepted)
     }
 }
 
@@ -174,7 +289,7 @@ mod tests {
         for text in ["http://[fe80::1%25lo]:8080/x", "http://[fe80::1%lo]:8080/x"] {
             let target = Target::parse(text, None).unwrap();
             assert_eq!(target.url.as_str(), "http://[fe80::1]:8080/x");
-            assert_eq!(target.zone(), Some("lo"));
+            assert_eq!(target.zone.as_deref(), Some("lo"));
             assert_eq!(target.authority(), "[fe80::1]:8080");
         }
     }
@@ -185,7 +300,7 @@ mod tests {
             let base = Url::parse("http://a.example/").unwrap();
             let target = Target::parse(text, Some(&base)).unwrap();
             assert_eq!(target.url.as_str(), "http://a.example/?to=http://[fe80::1%25lo]/");
-            assert_eq!(target.zone(), None);
+            assert_eq!(target.zone, None);
         }
     }
 
@@ -194,7 +309,7 @@ mod tests {
         let target = Target::parse("https://Bücher.example/a b?q=ü#frag", None).unwrap();
         assert_eq!(target.authority(), "xn--bcher-kva.example");
         assert_eq!(target.origin_form(), "/a%20b?q=%C3%BC");
-        assert_eq!(target.port(), 443);
+        assert_eq!(target.port, 443);
     }
 
     #[test]
@@ -202,6 +317,37 @@ mod tests {
         for text in ["ftp://example.com/", "data:,x", "no url", "http://", "http://a b/"] {
             assert_eq!(Target::parse(text, None).unwrap_err().kind(), crate::Kind::Request);
         }
+    }
+
+    #[test]
+    fn a_text_parsed_before_gives_the_same_target() {
+        let base = Url::parse("http://a.example/dir/").unwrap();
+        for base in [None, Some(base)] {
+            let targets = Targets::new(base.clone());
+            for _ in 0..3 {
+                for n in 0..2 * SLOTS {
+                    let text = format!("http://[::1]:{n}/x?{n}#f");
+                    let fresh = Target::parse(&text, base.as_ref()).unwrap();
+                    assert_eq!(targets.parse(&text).unwrap(), fresh);
+                }
+                assert!(targets.parse("http://").is_err());
+            }
+        }
+        let targets = Targets::new(Some(Url::parse("http://a.example/dir/").unwrap()));
+        assert_eq!(targets.parse("x").unwrap().origin_form(), "/dir/x");
+        assert_eq!(targets.parse("x").unwrap().origin_form(), "/dir/x");
+    }
+
+    #[test]
+    fn neither_passwords_nor_very_long_texts_are_kept() {
+        let targets = Targets::new(None);
+        let long = format!("http://a.example/{}", "x".repeat(KEPT_MAX));
+        for text in ["http://u:hunter2@a.example/", "http://u@a.example/", "http://:p@a/", &long] {
+            targets.parse(text).unwrap();
+            assert!(targets.recent().iter().all(Option::is_none), "{text}");
+        }
+        targets.parse("http://a.example/@").unwrap();
+        assert_eq!(targets.recent().iter().flatten().count(), 1);
     }
 
     #[test]

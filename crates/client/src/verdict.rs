@@ -88,7 +88,7 @@ impl Memory {
         }
         let (netrc, host) = (client.netrc.as_ref()?, request.target.url.host_str()?);
         // A redirect cannot have the default entry sent wherever it leads, nor any in the clear.
-        let in_the_clear = !request.target.https() && self.previous.iter().any(is_https);
+        let in_the_clear = !request.target.https && self.previous.iter().any(is_https);
         if self.left_origin && (in_the_clear || !netrc.names(host)) {
             return None;
         }
@@ -202,7 +202,7 @@ impl Call<'_> {
         tell(&self.request.settings.hooks, &happened);
         let target = self.request.target.follow(follow.url)?;
         let request = &mut self.request;
-        let left = std::mem::replace(&mut request.target, target).url;
+        let left = std::mem::replace(&mut request.target, target).url.clone();
         self.history.push(Hop {
             url: left.clone(),
             status: head.status,

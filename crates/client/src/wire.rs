@@ -1,13 +1,13 @@
 //! A request's fields as they go on the wire.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
 
 use http::{HeaderValue, Method};
 use mimus_net::proxy::Proxy;
-use mimus_proto::{BodyLength, Fields};
+use mimus_proto::{BodyLength, Fields, InvalidField};
 
 use crate::{
-    Result,
+    Error, Result,
     body::accept_encoding,
     client::Inner,
     policy::redirect::Strip,
@@ -26,7 +26,8 @@ pub(crate) struct Additions<'a> {
     pub(crate) expect_continue: bool,
 }
 
-/// Room for a field of ordinary size, in bytes.
+/// How many fields may come from neither user nor client, and room for one of ordinary size, in bytes.
+const ADDED: usize = 4;
 const FIELD_SIZE: usize = 48;
 
 /// `Host` first (RFC 9110 section 7.2 recommends it), the client's defaults, then the user's fields as
@@ -37,44 +38,30 @@ pub(crate) fn fields(
     length: BodyLength,
     additions: Additions<'_>,
 ) -> Result<Fields> {
-    let user = &request.fields;
-    let expected = user.len() + client.default_fields.len() + 4;
-    let mut fields = Fields::with_capacity(expected, expected * FIELD_SIZE);
-    let defaults = || default_fields(client, &additions);
-    let given = user.iter().find(|(name, _)| is_host(name));
-    let host = given.or_else(|| defaults().find(|(name, _)| is_host(name)));
-    let (name, value) = host.unwrap_or(("Host", request.target.authority().as_bytes()));
-    fields.append(name, value).map_err(|e| invalid(name, e))?;
-    let mut unless_given =
-        |name: &str, value: &[u8]| match user.contains(name) || fields.contains(name) {
-            true => Ok(()),
-            false => fields.append(name, value).map_err(|e| invalid(name, e)),
-        };
-    for (name, value) in defaults() {
-        unless_given(name, value)?;
+    let (user, defaults) = (&request.fields, &client.default_fields);
+    let host = &request.target.host_field;
+    let parts = [user, defaults, host];
+    let mut fields = Fields::with_capacity(
+        parts.iter().map(|part| part.len()).sum::<usize>() + ADDED,
+        parts.iter().map(|part| part.text_len()).sum::<usize>() + ADDED * FIELD_SIZE,
+    );
+    let goes = |name: &[u8]| default_goes(name, &additions);
+    let (users_host, default_host) = (user.contains("host"), defaults.contains("host"));
+    match (users_host, default_host) {
+        (true, _) => fields.extend_where(user, |name, _| is_host(name)),
+        (false, true) => fields.extend_where(defaults, |name, _| is_host(name)),
+        (false, false) => fields.extend(host),
     }
-    // A range of a coded body is of no use to somebody who wants a range of the decoded one.
-    let codings = accept_encoding();
-    if request.settings.decode.is_some() && !codings.is_empty() && !user.contains("range") {
-        unless_given("Accept-Encoding", codings.as_bytes())?;
+    .map_err(too_large)?;
+    fields
+        .extend_where(defaults, |name, _| goes(name) && !is_host(name) && !user.contains(name))
+        .map_err(too_large)?;
+    add_own(&mut fields, request, &additions)?;
+    match users_host {
+        false => fields.extend(user),
+        true => fields.extend_where(user, |name, _| !is_host(name)),
     }
-    if let Some(value) = &additions.authorization {
-        unless_given("Authorization", value.as_bytes())?;
-    }
-    if let Some(value) = additions.forwarding.and_then(Proxy::basic_auth) {
-        unless_given("Proxy-Authorization", value.as_bytes())?;
-    }
-    if additions.expect_continue {
-        unless_given("Expect", b"100-continue")?;
-    }
-    match given {
-        None => fields.extend(user).map_err(|e| invalid("fields", e))?,
-        Some(_) => {
-            for (name, value) in user.iter().filter(|(name, _)| !is_host(name)) {
-                fields.append(name, value).map_err(|e| invalid(name, e))?;
-            }
-        }
-    }
+    .map_err(too_large)?;
     if let Some(store) = &client.cookies
         && let Some(kept) = store.cookies(&request.target.url)
     {
@@ -86,22 +73,56 @@ pub(crate) fn fields(
     Ok(fields)
 }
 
-/// The client's default fields that go with this exchange: none that would tell another origin what is
-/// meant for the first, and none that credentials take the place of.
-fn default_fields<'a>(
-    client: &'a Inner,
-    additions: &Additions<'_>,
-) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-    let strip = Strip { cross_origin: additions.left_origin, body: false };
-    let replaced = additions.authorization.is_some();
-    client.default_fields.iter().filter(move |(name, _)| {
-        let is_replaced = replaced && name.eq_ignore_ascii_case("authorization");
-        !is_replaced && !strip.removes(name.as_bytes())
-    })
+/// What Mimus itself has to say, unless user or client said it.
+fn add_own(fields: &mut Fields, request: &Request, additions: &Additions<'_>) -> Result<()> {
+    let user = &request.fields;
+    let given = |fields: &Fields, name: &str| user.contains(name) || fields.contains(name);
+    // A range of a coded body is of no use to somebody who wants a range of the decoded one.
+    let decodes = request.settings.decode.is_some() && !user.contains("range");
+    if decodes && !given(fields, "accept-encoding") {
+        fields.extend(&ACCEPT_ENCODING).map_err(too_large)?;
+    }
+    let proxy = additions.forwarding.and_then(Proxy::basic_auth);
+    let own = [
+        ("Authorization", additions.authorization.as_ref().map(HeaderValue::as_bytes)),
+        ("Proxy-Authorization", proxy.as_ref().map(|value| value.as_bytes())),
+        ("Expect", additions.expect_continue.then_some(&b"100-continue"[..])),
+    ];
+    for (name, value) in own {
+        if let Some(value) = value
+            && !given(fields, name)
+        {
+            fields.append(name, value).map_err(|e| invalid(name, e))?;
+        }
+    }
+    Ok(())
 }
 
-fn is_host(name: &str) -> bool {
-    name.eq_ignore_ascii_case("host")
+/// The codings that this build can decode; nothing when there are none.
+static ACCEPT_ENCODING: LazyLock<Fields> = LazyLock::new(|| {
+    let mut fields = Fields::new();
+    let codings = accept_encoding();
+    if !codings.is_empty() {
+        // A list of tokens is a valid value.
+        let _ = fields.append("Accept-Encoding", codings);
+    }
+    fields
+});
+
+/// Whether a default field of the client goes with this exchange: none that would tell another origin
+/// what is meant for the first, and none that credentials take the place of.
+fn default_goes(name: &[u8], additions: &Additions<'_>) -> bool {
+    let strip = Strip { cross_origin: additions.left_origin, body: false };
+    let replaced = additions.authorization.is_some() && name.eq_ignore_ascii_case(b"authorization");
+    !replaced && !strip.removes(name)
+}
+
+fn is_host(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"host")
+}
+
+fn too_large(error: InvalidField) -> Error {
+    invalid("fields", error)
 }
 
 /// How the body's length is announced. A method that expects content says so even when there is none
@@ -120,11 +141,12 @@ pub(crate) fn body_length(request: &Request) -> BodyLength {
 /// What frames the body (RFC 9112 section 6), unless the user wrote a field that does; whether that
 /// one fits is checked where the head is written.
 fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
-    if fields.contains("content-length") || fields.contains("transfer-encoding") {
-        return Ok(());
-    }
+    let framed = |fields: &Fields| {
+        fields.contains("content-length") || fields.contains("transfer-encoding")
+    };
     match length {
         BodyLength::None => Ok(()),
+        _ if framed(fields) => Ok(()),
         BodyLength::Known(n) => set(fields, "Content-Length", n.to_string().as_bytes()),
         BodyLength::Chunked => set(fields, "Transfer-Encoding", b"chunked"),
     }
@@ -136,11 +158,10 @@ fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
 pub(crate) fn target(request: &Request, forwarded: bool) -> Cow<'_, str> {
     let target = &request.target;
     if request.method == Method::CONNECT {
-        let host = &target.url[url::Position::BeforeHost..url::Position::AfterHost];
-        return format!("{host}:{}", target.port()).into();
+        return format!("{}:{}", target.host(), target.port).into();
     }
     match forwarded {
-        true => target.url[..url::Position::AfterQuery].into(),
+        true => target.absolute_form().into(),
         false => target.origin_form().into(),
     }
 }

@@ -8,7 +8,8 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 /// An ordered, case-preserving list of fields, duplicates kept.
 ///
 /// All text lives in one arena; an entry is four offsets into it. A parsed head *is* a `Fields` whose
-/// arena is the head as it was split off the read buffer. Lookup is linear: heads are small, and
+/// arena is the head as it was split off the read buffer; one that was put together holds field lines
+/// as HTTP/1.1 writes them, so that writing it is one copy. Lookup is linear: heads are small, and
 /// comparing a length is cheaper than hashing a name.
 ///
 /// Every entry is valid: its name is a token, its value has no control byte but HTAB and no
@@ -27,10 +28,17 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 /// assert!(fields.append("X", "a\r\nHost: b").is_err());
 /// # Ok::<(), mimus_proto::InvalidField>(())
 /// ```
-#[derive(Default)]
 pub struct Fields {
     text: BytesMut,
     spans: Vec<Span>,
+    /// The arena is exactly the entries' field lines (RFC 9112 section 5), in their order.
+    lines: bool,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self { text: BytesMut::new(), spans: Vec::new(), lines: true }
+    }
 }
 
 /// Where one field lies in the arena.
@@ -66,6 +74,9 @@ impl fmt::Display for InvalidField {
 
 impl std::error::Error for InvalidField {}
 
+/// What a field line has besides its name and value: `": "` and CR LF.
+const LINE_EXTRA: usize = 4;
+
 /// Arenas below this size are never compacted: the copy costs more than the room.
 const COMPACT_FROM: usize = 4096;
 
@@ -79,12 +90,16 @@ impl Fields {
     /// An empty list with room for `fields` entries and `bytes` bytes of names and values.
     #[must_use]
     pub fn with_capacity(fields: usize, bytes: usize) -> Self {
-        Self { text: BytesMut::with_capacity(bytes), spans: Vec::with_capacity(fields) }
+        Self {
+            text: BytesMut::with_capacity(bytes + fields * LINE_EXTRA),
+            spans: Vec::with_capacity(fields),
+            lines: true,
+        }
     }
 
     /// A list over text that a parser has checked.
     pub(crate) fn from_parts(text: BytesMut, spans: Vec<Span>) -> Self {
-        Self { text, spans }
+        Self { text, spans, lines: false }
     }
 
     /// The number of entries, duplicates counted.
@@ -120,6 +135,7 @@ impl Fields {
         value: impl AsRef<[u8]>,
     ) -> Result<(), InvalidField> {
         let span = self.store(name, value.as_ref())?;
+        self.lines &= index >= self.spans.len();
         self.spans.insert(index.min(self.spans.len()), span);
         Ok(())
     }
@@ -148,6 +164,7 @@ impl Fields {
             None => self.spans.push(span),
             Some(first) => {
                 self.spans[first] = span;
+                self.lines = false;
                 self.drop_named(name, first + 1);
                 self.compact();
             }
@@ -164,8 +181,9 @@ impl Fields {
 
     /// Keeps only the entries for which `keep` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
-        let text = &self.text;
+        let (text, before) = (&self.text, self.spans.len());
         self.spans.retain(|span| keep(span.name_in(text), span.value_in(text)));
+        self.lines &= self.spans.len() == before;
         self.compact();
     }
 
@@ -185,18 +203,19 @@ impl Fields {
     /// The values of all entries of this name, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
         let text = &self.text;
-        self.spans.iter().filter(|span| span.is(text, name)).map(|span| span.value_in(text))
+        self.spans.iter().filter(|span| span.is(text, name.as_bytes())).map(|span| span.value_in(text))
     }
 
     /// Whether there is an entry of this name.
     #[must_use]
-    pub fn contains(&self, name: &str) -> bool {
+    pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
         self.position(name).is_some()
     }
 
     /// The index of the first entry of this name.
     #[must_use]
-    pub fn position(&self, name: &str) -> Option<usize> {
+    pub fn position(&self, name: impl AsRef<[u8]>) -> Option<usize> {
+        let name = name.as_ref();
         self.spans.iter().position(|span| span.is(&self.text, name))
     }
 
@@ -216,6 +235,11 @@ impl Fields {
         self.spans.iter().map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
     }
 
+    /// The entries as the field lines of HTTP/1.1, if that is how the arena holds them.
+    pub(crate) fn lines(&self) -> Option<&[u8]> {
+        self.lines.then_some(&self.text)
+    }
+
     /// The elements of a comma-separated list field, across its duplicates; empty elements are
     /// skipped, and a comma in a quoted string does not separate (RFC 9110 section 5.6.1).
     pub fn list<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
@@ -227,8 +251,26 @@ impl Fields {
     /// # Errors
     /// [`InvalidField::TooLarge`]; the list is unchanged then.
     pub fn extend(&mut self, other: &Self) -> Result<(), InvalidField> {
+        let Some(lines) = other.lines() else {
+            return self.extend_where(other, |_, _| true);
+        };
+        let shift = offset(self.text.len() + lines.len())? - lines.len() as u32;
+        self.text.extend_from_slice(lines);
+        self.spans.extend(other.spans.iter().map(|span| span.moved(shift)));
+        Ok(())
+    }
+
+    /// Adds at the end the entries of `other` for which `keep` holds, given name and value.
+    ///
+    /// # Errors
+    /// [`InvalidField::TooLarge`]; the list is unchanged then.
+    pub fn extend_where(
+        &mut self,
+        other: &Self,
+        mut keep: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), InvalidField> {
         let before = (self.spans.len(), self.text.len());
-        for (name, value) in other.raw() {
+        for (name, value) in other.raw().filter(|(name, value)| keep(name, value)) {
             match self.push_text(name, value) {
                 Ok(span) => self.spans.push(span),
                 Err(error) => {
@@ -245,6 +287,13 @@ impl Fields {
     pub fn clear(&mut self) {
         self.text.clear();
         self.spans.clear();
+        self.lines = true;
+    }
+
+    /// The length of the text arena in bytes.
+    #[must_use]
+    pub fn text_len(&self) -> usize {
+        self.text.len()
     }
 
     /// The size of the text arena in bytes: what the list keeps in memory besides its offsets. For a
@@ -276,8 +325,9 @@ impl Fields {
         let mut index = 0;
         self.spans.retain(|span| {
             index += 1;
-            index <= from || !span.is(text, name)
+            index <= from || !span.is(text, name.as_bytes())
         });
+        self.lines &= self.spans.len() == before;
         before - self.spans.len()
     }
 
@@ -294,13 +344,13 @@ impl Fields {
 
     fn push_text(&mut self, name: &[u8], value: &[u8]) -> Result<Span, InvalidField> {
         let at = self.text.len();
-        let end = at.checked_add(name.len()).and_then(|n| n.checked_add(value.len()));
-        if end.is_none_or(|end| u32::try_from(end).is_err()) {
-            return Err(InvalidField::TooLarge);
-        }
+        offset(at.saturating_add(name.len()).saturating_add(value.len() + LINE_EXTRA))?;
+        self.text.reserve(name.len() + value.len() + LINE_EXTRA);
         self.text.extend_from_slice(name);
+        self.text.extend_from_slice(b": ");
         self.text.extend_from_slice(value);
-        Ok(Span::new(at, name.len(), at + name.len(), value.len()))
+        self.text.extend_from_slice(b"\r\n");
+        Ok(Span::new(at, name.len(), at + name.len() + 2, value.len()))
     }
 
     /// Drops dead text once it is the greater part, so that a list changed for ever stays small.
@@ -312,7 +362,8 @@ impl Fields {
     }
 
     fn live(&self) -> usize {
-        self.spans.iter().map(|span| span.name_len as usize + span.value_len as usize).sum()
+        let line = |span: &Span| span.name_len as usize + span.value_len as usize + LINE_EXTRA;
+        self.spans.iter().map(line).sum()
     }
 }
 
@@ -325,6 +376,11 @@ impl Span {
             value: value as u32,
             value_len: value_len as u32,
         }
+    }
+
+    /// The same entry in an arena that holds `by` bytes in front.
+    fn moved(self, by: u32) -> Self {
+        Self { name: self.name + by, value: self.value + by, ..self }
     }
 
     fn raw_name<'a>(&self, text: &'a [u8]) -> &'a [u8] {
@@ -340,23 +396,20 @@ impl Span {
         &text[self.value as usize..][..self.value_len as usize]
     }
 
-    fn is(&self, text: &[u8], name: &str) -> bool {
-        self.name_len as usize == name.len()
-            && self.raw_name(text).eq_ignore_ascii_case(name.as_bytes())
+    fn is(&self, text: &[u8], name: &[u8]) -> bool {
+        self.name_len as usize == name.len() && self.raw_name(text).eq_ignore_ascii_case(name)
     }
 }
 
 impl Clone for Fields {
     /// Copies the live text only.
     fn clone(&self) -> Self {
-        let mut copy = Self::with_capacity(self.len(), self.live());
-        for span in &self.spans {
-            let at = copy.text.len();
-            copy.text.extend_from_slice(span.raw_name(&self.text));
-            copy.text.extend_from_slice(span.value_in(&self.text));
-            let (name_len, value_len) = (span.name_len as usize, span.value_len as usize);
-            copy.spans.push(Span::new(at, name_len, at + name_len, value_len));
+        if self.is_empty() {
+            return Self::new();
         }
+        let mut copy = Self::with_capacity(self.len(), self.live() - self.len() * LINE_EXTRA);
+        let copied = copy.extend(self);
+        debug_assert_eq!(copied, Ok(()), "what fitted once fits again");
         copy
     }
 }
@@ -436,6 +489,11 @@ impl<N: AsRef<str>, V: AsRef<[u8]>, const LEN: usize> TryFrom<[(N, V); LEN]> for
         }
         Ok(fields)
     }
+}
+
+/// An offset that entries can hold.
+fn offset(at: usize) -> Result<u32, InvalidField> {
+    u32::try_from(at).map_err(|_| InvalidField::TooLarge)
 }
 
 /// Splits one list value into its elements.

@@ -53,8 +53,9 @@ pub struct Body {
     /// What a piece too large for an observer left over.
     rest: Bytes,
     state: State,
-    trailers: Option<HeaderMap>,
-    meter: Option<Meter>,
+    // Both are rare, and bodies are moved about.
+    trailers: Option<Box<HeaderMap>>,
+    meter: Option<Box<Meter>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,7 +216,7 @@ impl Body {
     /// Fields to send after the body, where the protocol can (RFC 9110 section 6.5).
     #[must_use]
     pub fn with_trailers(mut self, trailers: HeaderMap) -> Self {
-        self.trailers = Some(trailers);
+        self.trailers = Some(Box::new(trailers));
         self
     }
 
@@ -227,7 +228,7 @@ impl Body {
     /// Calls `observer` after each piece, of at most 64 KiB, that the connection takes.
     #[must_use]
     pub fn with_progress(mut self, observer: Observer) -> Self {
-        self.meter = Some(Meter::new(observer, self.length));
+        self.meter = Some(Box::new(Meter::new(observer, self.length)));
         self
     }
 
@@ -281,7 +282,7 @@ impl Body {
         };
         Some(Self {
             trailers: self.trailers.clone(),
-            meter: self.meter.as_ref().map(Meter::restarted),
+            meter: self.meter.as_ref().map(|meter| Box::new(meter.restarted())),
             ..Self::new(source, self.length)
         })
     }
@@ -327,7 +328,7 @@ impl Body {
     /// The trailers to send, known once [`poll_next`](Self::poll_next) has answered `None`.
     pub fn take_trailers(&mut self) -> Option<HeaderMap> {
         match self.state {
-            State::Ended => self.trailers.take(),
+            State::Ended => self.trailers.take().map(|trailers| *trailers),
             State::Fresh | State::Started => None,
         }
     }

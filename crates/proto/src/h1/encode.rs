@@ -97,12 +97,17 @@ pub(super) fn last_chunk(out: &mut Vec<u8>, trailers: Option<&Fields>) {
 
 /// Field lines and the empty line. The fields are valid by their type.
 fn write_section(out: &mut Vec<u8>, fields: &Fields, missing: Missing) {
-    for (name, value) in fields.raw() {
-        out.reserve(name.len() + value.len() + 4);
-        out.extend_from_slice(name);
-        out.extend_from_slice(b": ");
-        out.extend_from_slice(value);
-        out.extend_from_slice(b"\r\n");
+    match fields.lines() {
+        Some(lines) => out.extend_from_slice(lines),
+        None => {
+            for (name, value) in fields.raw() {
+                out.reserve(name.len() + value.len() + 4);
+                out.extend_from_slice(name);
+                out.extend_from_slice(b": ");
+                out.extend_from_slice(value);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
     }
     missing.write(out);
     out.extend_from_slice(b"\r\n");
