@@ -21,9 +21,9 @@ use crate::{
     incoming::Reading,
     observe::{Observation, Outgoing, tell},
     policy::retry::Sent,
-    pool::{Acquired, DialPermit, Lease},
+    pool::{Acquired, Asked, DialPermit, Lease},
     request::Request,
-    response::{Answer, Hop},
+    response::{Answer, Hop, Response},
     route::{Route, RouteRef},
     verdict::{Memory, Next},
     wire,
@@ -33,15 +33,30 @@ use crate::{
 /// the call costs nothing in comparison.
 const IDLE_BEFORE_PROBE: Duration = Duration::from_millis(1);
 
+type ConnLease = Lease<Route, Box<Conn>>;
+type ConnPermit = DialPermit<Route, Box<Conn>>;
+type ConnAcquired = Acquired<Route, Box<Conn>>;
+type ConnAsked = Asked<Route, Box<Conn>>;
+
 /// Makes the call: exchange after exchange, until one of them is the answer.
-pub(crate) async fn run(client: &Arc<Inner>, request: Request) -> Result<Answer> {
-    let mut call = Call::new(client, request);
+pub(crate) async fn run<M>(client: Arc<Inner>, request: Result<Request>) -> Result<Response<M>> {
+    let mut call = Call::new(&client, request?);
     loop {
         let outcome = call.attempt().await;
-        match call.judge(outcome) {
-            Next::Done(exchange, head) => return call.answer(exchange, head),
-            Next::Again { at: None } => {}
-            Next::Again { at: Some(at) } => client.runtime().sleep_until(at).await,
+        match call.judge(&outcome) {
+            Next::Done => match outcome.result {
+                Ok((exchange, head)) => return call.answer(exchange, head),
+                Err(error) => return Err(call.fail(error)),
+            },
+            Next::Again { at } => {
+                // A body that came is nobody's; its connection may serve the next exchange.
+                if let Ok((exchange, _)) = outcome.result {
+                    exchange.abandon();
+                }
+                if let Some(at) = at {
+                    client.runtime().sleep_until(at).await;
+                }
+            }
             Next::Fail(error) => return Err(call.fail(error)),
         }
     }
@@ -122,6 +137,7 @@ impl<'a> Call<'a> {
 
     /// From the request to a connection with the request queued on it.
     async fn send(&mut self) -> Result<Exchange> {
+        let now = if self.attempts == 0 { self.started } else { Instant::now() };
         self.attempts += 1;
         let route = RouteRef::of(&self.request, self.client.runtime())?;
         let forwarding = route.forwarding_proxy();
@@ -135,7 +151,11 @@ impl<'a> Call<'a> {
         let length = wire::body_length(&self.request);
         let mut fields = wire::fields(self.client, &self.request, length, additions)?;
         self.ask_hooks(&mut fields)?;
-        let lease = self.connect(&route).await?;
+        let lease = match self.lease(&route, now) {
+            Ok(lease) => lease,
+            // Boxed, because it is rare and its state is large.
+            Err(asked) => Box::pin(self.connect(&route, asked, now)).await?,
+        };
         let forwards = forwarding.is_some();
         let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
         let target = wire::target(&self.request, forwards);
@@ -145,7 +165,8 @@ impl<'a> Call<'a> {
         let deadlines = self.deadlines();
         let expect_wait = self.request.settings.expect_continue;
         let limits = self.request.settings.limits;
-        Exchange::start(lease, &line, body, limits, expect_wait, deadlines, Instant::now())
+        let now = if lease.is_reused() { now } else { Instant::now() };
+        Exchange::start(lease, &line, body, limits, expect_wait, deadlines, now)
             .map_err(|e| e.into_error(Phase::Send))
     }
 
@@ -178,16 +199,20 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A connection for `route`: an idle one, or a new one.
-    async fn connect(&self, route: &RouteRef<'_>) -> Result<Lease<Route, Box<Conn>>> {
+    /// An idle connection for `route`; or else what the pool says.
+    fn lease(&self, route: &RouteRef<'_>, now: Instant) -> Result<ConnLease, ConnAsked> {
         let pool = &self.client.pool;
-        let now = Instant::now();
         let hash = pool.hash_of(route);
-        let acquiring = pool.acquire(hash, |r| route.matches(r), || route.to_route(), now);
-        let until = self.deadlines().of(self.request.settings.timeouts.pool, now);
-        let mut acquired = rt::within(self.client.runtime(), until, acquiring)
-            .await
-            .ok_or_else(|| Error::timeout(Phase::Pool))?;
+        match pool.acquire(hash, |r| route.matches(r), || route.to_route(), now) {
+            Asked::Granted(acquired) => self.fresh(acquired, now).map_err(|permit| {
+                Asked::Granted(Acquired::Dial(permit))
+            }),
+            waiting => Err(waiting),
+        }
+    }
+
+    /// Passes over connections that died while they idled.
+    fn fresh(&self, mut acquired: ConnAcquired, now: Instant) -> Result<ConnLease, ConnPermit> {
         loop {
             match acquired {
                 Acquired::Lease(mut lease) => {
@@ -198,9 +223,30 @@ impl<'a> Call<'a> {
                     tracing::trace!("a pooled connection had died");
                     acquired = lease.stale(now);
                 }
-                // Boxed, because dialling is rare and its state is large.
-                Acquired::Dial(permit) => return Box::pin(self.dial(route, permit)).await,
+                Acquired::Dial(permit) => return Err(permit),
             }
+        }
+    }
+
+    /// A connection for `route`, by waiting for one or by dialling.
+    async fn connect(
+        &self,
+        route: &RouteRef<'_>,
+        asked: ConnAsked,
+        now: Instant,
+    ) -> Result<ConnLease> {
+        let acquired = match asked {
+            Asked::Granted(acquired) => acquired,
+            Asked::Wait(waiting) => {
+                let until = self.deadlines().of(self.request.settings.timeouts.pool, now);
+                rt::within(self.client.runtime(), until, waiting)
+                    .await
+                    .ok_or_else(|| Error::timeout(Phase::Pool))?
+            }
+        };
+        match self.fresh(acquired, Instant::now()) {
+            Ok(lease) => Ok(lease),
+            Err(permit) => self.dial(route, permit).await,
         }
     }
 
@@ -215,8 +261,8 @@ impl<'a> Call<'a> {
     async fn dial(
         &self,
         route: &RouteRef<'_>,
-        permit: DialPermit<Route, Box<Conn>>,
-    ) -> Result<Lease<Route, Box<Conn>>> {
+        permit: ConnPermit,
+    ) -> Result<ConnLease> {
         let settings = &self.request.settings;
         let early = settings.transport.early_data && self.request.method.is_safe();
         let plan = route.plan(&self.request.target, early)?;
@@ -268,7 +314,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    fn tell_sending(&self, lease: &Lease<Route, Box<Conn>>, line: &RequestLine<'_>) {
+    fn tell_sending(&self, lease: &ConnLease, line: &RequestLine<'_>) {
         let hooks = &self.request.settings.hooks;
         if hooks.is_empty() {
             return;
@@ -286,7 +332,7 @@ impl<'a> Call<'a> {
     }
 
     /// Makes the answer of the exchange that is one.
-    fn answer(self, mut exchange: Exchange, head: ResponseHead) -> Result<Answer> {
+    fn answer<M>(self, mut exchange: Exchange, head: ResponseHead) -> Result<Response<M>> {
         let settings = &self.request.settings;
         let connection = exchange.conn().info.clone();
         let reused = exchange.reused();
@@ -303,7 +349,7 @@ impl<'a> Call<'a> {
             Ok(body) => body,
             Err(error) => return Err(self.fail(error.after_sending(true))),
         };
-        Ok(Answer {
+        Ok(Response::new(Answer {
             head,
             body,
             connection,
@@ -312,7 +358,7 @@ impl<'a> Call<'a> {
             head_at: self.head_at,
             target: self.request.target,
             history: self.history,
-        })
+        }))
     }
 
     fn fail(&self, error: Error) -> Error {

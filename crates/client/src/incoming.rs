@@ -34,9 +34,10 @@ pub struct Incoming {
     /// How many bytes a reader may still be given.
     allowance: Option<u64>,
     length: Option<u64>,
-    trailers: Option<Fields>,
+    // Rare, and bodies are moved about.
+    trailers: Option<Box<Fields>>,
     /// What came beyond the head of an upgrade. There is no body then.
-    upgraded: Option<Bytes>,
+    upgraded: Option<Box<Bytes>>,
     /// The response is over, but the request is not.
     over: bool,
     ended: Option<Instant>,
@@ -111,7 +112,7 @@ impl Incoming {
             let event = exchange.buffered_event().map_err(|e| e.into_error(Phase::Body))?;
             match event {
                 Some(Event::Data(data)) if self.first.is_none() => self.first = Some(data),
-                Some(Event::Trailers(fields)) => self.trailers = Some(fields),
+                Some(Event::Trailers(fields)) => self.trailers = Some(Box::new(fields)),
                 Some(Event::End) if exchange.is_sending() => {
                     self.over = true;
                     break;
@@ -123,7 +124,7 @@ impl Incoming {
                 }
                 Some(Event::Data(data)) => self.first = Some(join(self.first.take(), data)),
                 Some(Event::Upgraded(ahead)) => {
-                    self.upgraded = Some(ahead);
+                    self.upgraded = Some(Box::new(ahead));
                     break;
                 }
                 _ => break,
@@ -160,12 +161,12 @@ impl Incoming {
 
     /// The trailer section, once the end was read and if there was one.
     pub fn trailers(&self) -> Option<&Fields> {
-        self.trailers.as_ref()
+        self.trailers.as_deref()
     }
 
     /// The exchange, and what came beyond its head, when the connection was upgraded.
     pub(crate) fn into_upgraded(mut self) -> Option<(Exchange, Bytes)> {
-        let ahead = self.upgraded.take()?;
+        let ahead = *self.upgraded.take()?;
         Some((*self.rest.take()?, ahead))
     }
 
@@ -248,7 +249,7 @@ impl Incoming {
                     self.received += data.len() as u64;
                     return Poll::Ready(Ok(Some(data)));
                 }
-                Event::Trailers(fields) => self.trailers = Some(fields),
+                Event::Trailers(fields) => self.trailers = Some(Box::new(fields)),
                 // The server may have answered before it heard all: it gets the rest.
                 Event::End if exchange.is_sending() => self.over = true,
                 Event::End => self.finish(),

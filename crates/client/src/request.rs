@@ -3,13 +3,14 @@
 use std::{fmt, marker::PhantomData, sync::Arc};
 
 use http::Method;
+use mimus_net::rt;
 use mimus_proto::Fields;
 use url::Url;
 
 use crate::{
-    Body, Client, Error, Result,
+    Body, Error, Result,
     auth::Credentials,
-    blocking,
+    call,
     client::{Async, Blocking, Inner},
     options::{Settings, shared_setters},
     response::Response,
@@ -215,8 +216,8 @@ impl RequestBuilder<Async> {
     ///
     /// # Errors
     /// See [`Kind`](crate::Kind). A status of 4xx or 5xx is not an error here.
-    pub async fn send(self) -> Result<Response> {
-        Client::from_inner(self.client).execute(self.request?).await
+    pub fn send(self) -> impl Future<Output = Result<Response>> + Send + 'static {
+        call::run(self.client, self.request)
     }
 }
 
@@ -226,7 +227,7 @@ impl RequestBuilder<Blocking> {
     /// # Errors
     /// See [`Kind`](crate::Kind). A status of 4xx or 5xx is not an error here.
     pub fn send(self) -> Result<Response<Blocking>> {
-        blocking::Client::from_inner(self.client).execute(self.request?)
+        rt::Blocking::block_on(call::run(self.client, self.request))
     }
 }
 

@@ -11,7 +11,6 @@ use crate::{
     auth::Credentials,
     call::{Call, Outcome, Trace},
     client::Inner,
-    conn::Exchange,
     observe::{Observation, tell},
     policy::{
         auth::challenges,
@@ -24,13 +23,12 @@ use crate::{
 };
 
 /// What a call does next.
-#[expect(clippy::large_enum_variant, reason = "it lives for one match; a box would cost each call")]
 pub(crate) enum Next {
-    /// This is the answer.
-    Done(Exchange, ResponseHead),
+    /// Nothing: its outcome is the call's.
+    Done,
     /// Another exchange, at this time or at once.
     Again { at: Option<Instant> },
-    /// The call failed.
+    /// The call failed, whatever came.
     Fail(Error),
 }
 
@@ -98,33 +96,25 @@ impl Memory {
 
 impl Call<'_> {
     /// Asks the policies in order: the first that wants something has it.
-    pub(crate) fn judge(&mut self, outcome: Outcome) -> Next {
-        let Outcome { trace, result } = outcome;
-        let (exchange, head) = match result {
-            Ok(answer) => answer,
+    pub(crate) fn judge(&mut self, outcome: &Outcome) -> Next {
+        let trace = outcome.trace;
+        let head = match &outcome.result {
+            Ok((_, head)) => head,
             Err(error) => {
-                return match self.retry(trace, Ending::Failed(failure(&error)), None) {
-                    Some(at) => self.again_at(at, Some(&error)),
-                    None => Next::Fail(error),
+                return match self.retry(trace, Ending::Failed(failure(error)), None) {
+                    Some(at) => self.again_at(at, Some(error)),
+                    None => Next::Done,
                 };
             }
         };
         self.keep_cookies(&head.fields);
-        let next = match self.answers_challenge(&head) {
+        let next = match self.answers_challenge(head) {
             true => Ok(Some(None)),
-            false => self.follows_redirect(&head),
+            false => self.follows_redirect(head),
         };
-        let next = next.map(|next| {
-            let after = head.fields.get("retry-after");
-            next.or_else(|| self.retry(trace, Ending::Status(head.status), after))
-        });
-        match next {
-            Ok(None) => Next::Done(exchange, head),
-            Ok(Some(at)) => {
-                // Its body is nobody's; its connection may serve the next exchange.
-                exchange.abandon();
-                self.again_at(at, None)
-            }
+        match next.map(|next| next.or_else(|| self.retries_status(trace, head))) {
+            Ok(None) => Next::Done,
+            Ok(Some(at)) => self.again_at(at, None),
             Err(error) => Next::Fail(error.after_sending(true)),
         }
     }
@@ -178,12 +168,14 @@ impl Call<'_> {
             body if body.is_empty() => redirect::Body::Empty,
             _ => redirect::Body::Replayable,
         };
+        let redirects = head.status.is_redirection();
+        let location = if redirects { head.fields.get("location") } else { None };
         let redirection = Redirection {
             method: &self.request.method,
             url: &self.request.target.url,
             body,
             status: head.status,
-            location: head.fields.get("location"),
+            location,
             previous: &self.memory.previous,
         };
         match self.request.settings.redirect.decide(&redirection) {
@@ -230,6 +222,12 @@ impl Call<'_> {
         Ok(())
     }
 
+    fn retries_status(&mut self, trace: Trace, head: &ResponseHead) -> Option<Option<Instant>> {
+        // Without a policy an answer is never retried.
+        let after = self.request.settings.retry.as_ref().and_then(|_| head.fields.get("retry-after"));
+        self.retry(trace, Ending::Status(head.status), after)
+    }
+
     /// Whether to try again: `Some` with the time to wait for, if any.
     fn retry(
         &mut self,
@@ -247,7 +245,7 @@ impl Call<'_> {
             replayable: self.body_is_there(),
             history: self.memory.retries,
         };
-        let now = Now { instant: Instant::now(), system: SystemTime::now() };
+        let now = || Now { instant: Instant::now(), system: SystemTime::now() };
         let policy = self.request.settings.retry.as_ref();
         match retry::decide(policy, &attempted, now, self.deadline, &mut random) {
             retry::Verdict::Done => None,

@@ -117,7 +117,7 @@ pub struct Now {
 pub fn decide(
     policy: Option<&RetryPolicy>,
     attempted: &Attempted<'_>,
-    now: Now,
+    now: impl FnOnce() -> Now,
     deadline: Option<Instant>,
     random: &mut dyn FnMut() -> u64,
 ) -> Verdict {
@@ -128,7 +128,7 @@ pub fn decide(
         return Verdict::RetryNow(history);
     }
     match policy {
-        Some(policy) => policy.decide(attempted, now, deadline, random),
+        Some(policy) => policy.decide(attempted, now(), deadline, random),
         None => Verdict::Done,
     }
 }

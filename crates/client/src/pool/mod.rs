@@ -47,4 +47,4 @@ mod tests;
 pub use limits::Limits;
 pub use stats::Stats;
 
-pub(crate) use shared::{Acquired, DialPermit, Lease, SharedPool};
+pub(crate) use shared::{Acquired, Asked, DialPermit, Lease, SharedPool};

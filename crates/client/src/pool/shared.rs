@@ -80,27 +80,26 @@ impl<K, C> SharedPool<K, C> {
         self.inner.hasher.hash_one(key)
     }
 
-    /// Asks for a connection: see [`Pool::acquire`]. The place in the queue is taken now, not at
-    /// the first poll, and given up when the future is dropped.
+    /// Asks for a connection: see [`Pool::acquire`]. The answer is there at once unless a limit
+    /// binds.
     pub fn acquire(
         &self,
         hash: u64,
         is_key: impl Fn(&K) -> bool,
         make_key: impl FnOnce() -> K,
         now: Instant,
-    ) -> Acquiring<K, C> {
+    ) -> Asked<K, C> {
         let answer = self.inner.update(|pool, effects| {
             pool.expire_idle(now, effects);
             pool.acquire(hash, is_key, make_key, now, effects)
         });
-        let progress = match answer {
-            Acquire::Granted(grant) => Progress::Granted(Acquired::new(&self.inner, grant)),
+        match answer {
+            Acquire::Granted(grant) => Asked::Granted(Acquired::new(&self.inner, grant)),
             Acquire::Wait(id) => {
                 let inner = Arc::clone(&self.inner);
-                Progress::Waiting(Ticket { inner, id, claimed: false })
+                Asked::Wait(Waiting { inner, id, claimed: false })
             }
-        };
-        Acquiring { progress }
+        }
     }
 
     /// Closes every idle connection.
@@ -140,40 +139,25 @@ impl<K, C> fmt::Debug for SharedPool<K, C> {
     }
 }
 
-/// The future of [`SharedPool::acquire`]. Safe to drop at any time: what it may have been granted
-/// passes on to the next.
-#[must_use = "futures do nothing unless polled"]
-pub struct Acquiring<K, C> {
-    progress: Progress<K, C>,
-}
-
-enum Progress<K, C> {
+/// The answer to [`SharedPool::acquire`].
+#[must_use]
+pub enum Asked<K, C> {
+    /// Go ahead.
     Granted(Acquired<K, C>),
-    Waiting(Ticket<K, C>),
-    Done,
+    /// A limit binds: this future is a place in the queue.
+    Wait(Waiting<K, C>),
 }
 
-/// A place in the queue.
-struct Ticket<K, C> {
+/// A place in the queue, taken when it was made. Safe to drop at any time: what it may have been
+/// granted passes on to the next.
+#[must_use = "futures do nothing unless polled"]
+pub struct Waiting<K, C> {
     inner: Arc<Inner<K, C>>,
     id: WaiterId,
     claimed: bool,
 }
 
-impl<K, C> Ticket<K, C> {
-    fn poll(&mut self, waker: &Waker) -> Option<Acquired<K, C>> {
-        let mut state = self.inner.lock();
-        let grant = state.pool.claim(self.id);
-        let next = grant.is_none().then(|| waker.clone());
-        let previous = state.set_waker(self.id, next);
-        drop(state);
-        drop(previous);
-        self.claimed = grant.is_some();
-        grant.map(|grant| Acquired::new(&self.inner, grant))
-    }
-}
-
-impl<K, C> Drop for Ticket<K, C> {
+impl<K, C> Drop for Waiting<K, C> {
     fn drop(&mut self) {
         // Spent by its claim, or else still the owner of its index and the waker there.
         let waker = match self.claimed {
@@ -185,28 +169,31 @@ impl<K, C> Drop for Ticket<K, C> {
     }
 }
 
-impl<K, C> Unpin for Acquiring<K, C> {}
+impl<K, C> Unpin for Waiting<K, C> {}
 
-impl<K, C> Future for Acquiring<K, C> {
+impl<K, C> Future for Waiting<K, C> {
     type Output = Acquired<K, C>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match std::mem::replace(&mut self.progress, Progress::Done) {
-            Progress::Granted(acquired) => Poll::Ready(acquired),
-            Progress::Waiting(mut ticket) => match ticket.poll(cx.waker()) {
-                Some(acquired) => Poll::Ready(acquired),
-                None => {
-                    self.progress = Progress::Waiting(ticket);
-                    Poll::Pending
-                }
-            },
-            // Polled after it was ready, which the contract of `Future` forbids.
-            Progress::Done => Poll::Pending,
+        // Polled after it was ready, which the contract of `Future` forbids.
+        if self.claimed {
+            return Poll::Pending;
+        }
+        let mut state = self.inner.lock();
+        let grant = state.pool.claim(self.id);
+        let next = grant.is_none().then(|| cx.waker().clone());
+        let previous = state.set_waker(self.id, next);
+        drop(state);
+        drop(previous);
+        self.claimed = grant.is_some();
+        match grant {
+            Some(grant) => Poll::Ready(Acquired::new(&self.inner, grant)),
+            None => Poll::Pending,
         }
     }
 }
 
-/// What [`SharedPool::acquire`] came to.
+/// What asking for a connection came to.
 #[must_use]
 pub enum Acquired<K, C> {
     /// An open connection.

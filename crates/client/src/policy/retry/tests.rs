@@ -30,13 +30,13 @@ fn half() -> u64 {
 }
 
 fn ask(policy: Option<&RetryPolicy>, attempted: &Attempted<'_>) -> Verdict {
-    decide(policy, attempted, now(), None, &mut half)
+    decide(policy, attempted, now, None, &mut half)
 }
 
 /// The delay of a paid retry.
 fn delay(policy: &RetryPolicy, attempted: &Attempted<'_>) -> Option<Duration> {
     let now = now();
-    match decide(Some(policy), attempted, now, None, &mut half) {
+    match decide(Some(policy), attempted, || now, None, &mut half) {
         Verdict::RetryAt(at, history) => {
             assert_eq!(history.retries(), attempted.history.retries() + 1);
             Some(at - now.instant)
@@ -152,7 +152,7 @@ fn delays_double_up_to_a_bound_with_full_jitter() {
     }
     let now = now();
     for (drawn, bound) in [(0, Duration::ZERO), (u64::MAX, Duration::from_millis(100))] {
-        let verdict = decide(Some(&policy), &ANSWERED, now, None, &mut || drawn);
+        let verdict = decide(Some(&policy), &ANSWERED, || now, None, &mut || drawn);
         let Verdict::RetryAt(at, _) = verdict else { panic!("worth a retry") };
         assert!(at - now.instant <= bound);
     }
@@ -192,7 +192,7 @@ fn no_retry_is_begun_past_the_deadline() {
     let now = now();
     let ask = |left| {
         let deadline = Some(now.instant + left);
-        decide(Some(&RetryPolicy::default()), &ANSWERED, now, deadline, &mut half)
+        decide(Some(&RetryPolicy::default()), &ANSWERED, || now, deadline, &mut half)
     };
     assert_eq!(ask(Duration::from_millis(50)), Verdict::Done);
     assert!(matches!(ask(Duration::from_millis(51)), Verdict::RetryAt(..)));
@@ -205,7 +205,7 @@ fn a_budget_is_shared_and_refills() {
     let clone = policy.clone();
     let ask = |policy: &RetryPolicy, seconds| {
         let now = Now { instant: start.instant + Duration::from_secs(seconds), ..start };
-        matches!(decide(Some(policy), &ANSWERED, now, None, &mut half), Verdict::RetryAt(..))
+        matches!(decide(Some(policy), &ANSWERED, || now, None, &mut half), Verdict::RetryAt(..))
     };
     assert!(ask(&policy, 0) && ask(&clone, 0));
     assert!(!ask(&policy, 0) && !ask(&policy, 1));

@@ -1,4 +1,4 @@
-use crate::pool::{Acquired, DialPermit, Lease, Limits, SharedPool, shared::Acquiring};
+use crate::pool::{Acquired, DialPermit, Lease, Limits, SharedPool, shared::Asked};
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::pin::pin;
@@ -60,8 +60,17 @@ fn rig(total: usize) -> (Rig, Arc<AtomicUsize>) {
     (SharedPool::new(limits), Arc::default())
 }
 
-fn ask(pool: &Rig, key: u32) -> Acquiring<u32, Conn> {
-    pool.acquire(pool.hash_of(&key), |known| *known == key, || key, Instant::now())
+type Asking = std::pin::Pin<Box<dyn Future<Output = Acquired<u32, Conn>> + Send>>;
+
+fn ask(pool: &Rig, key: u32) -> Asking {
+    let hash = pool.hash_of(&key);
+    let asked = pool.acquire(hash, |known| *known == key, || key, Instant::now());
+    Box::pin(async move {
+        match asked {
+            Asked::Granted(acquired) => acquired,
+            Asked::Wait(waiting) => waiting.await,
+        }
+    })
 }
 
 fn dial(acquired: Acquired<u32, Conn>) -> DialPermit<u32, Conn> {
@@ -78,8 +87,8 @@ fn lease(acquired: Acquired<u32, Conn>) -> Lease<u32, Conn> {
     }
 }
 
-fn poll(future: &mut Acquiring<u32, Conn>, waker: &Waker) -> Poll<Acquired<u32, Conn>> {
-    std::pin::Pin::new(future).poll(&mut Context::from_waker(waker))
+fn poll(future: &mut Asking, waker: &Waker) -> Poll<Acquired<u32, Conn>> {
+    future.as_mut().poll(&mut Context::from_waker(waker))
 }
 
 #[test]
@@ -161,7 +170,8 @@ fn a_connection_may_use_the_pool_as_it_is_dropped() {
     }
     let pool = SharedPool::<u32, Nosy>::new(Limits { idle_per_key: 0, ..Limits::default() });
     let now = Instant::now();
-    let Acquired::Dial(permit) = block_on(pool.acquire(1, |_| true, || 1, now)) else { panic!() };
+    let asked = pool.acquire(1, |_| true, || 1, now);
+    let Asked::Granted(Acquired::Dial(permit)) = asked else { panic!() };
     permit.connected(Nosy(pool.clone()), now).release(now);
     assert_eq!(pool.stats(Instant::now()).evictions, 1);
 }
