@@ -235,6 +235,14 @@ impl Fields {
         self.spans.iter().map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
     }
 
+    /// The entries whose name has one of these lengths, given as a set of bits.
+    pub(crate) fn raw_of_lengths(&self, lengths: u32) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let spans = self.spans.iter().filter(move |span| {
+            lengths.checked_shr(span.name_len).is_some_and(|bits| bits & 1 == 1)
+        });
+        spans.map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
+    }
+
     /// The entries as the field lines of HTTP/1.1, if that is how the arena holds them.
     pub(crate) fn lines(&self) -> Option<&[u8]> {
         self.lines.then_some(&self.text)
@@ -251,13 +259,7 @@ impl Fields {
     /// # Errors
     /// [`InvalidField::TooLarge`]; the list is unchanged then.
     pub fn extend(&mut self, other: &Self) -> Result<(), InvalidField> {
-        let Some(lines) = other.lines() else {
-            return self.extend_where(other, |_, _| true);
-        };
-        let shift = offset(self.text.len() + lines.len())? - lines.len() as u32;
-        self.text.extend_from_slice(lines);
-        self.spans.extend(other.spans.iter().map(|span| span.moved(shift)));
-        Ok(())
+        self.extend_where(other, |_, _| true)
     }
 
     /// Adds at the end the entries of `other` for which `keep` holds, given name and value.
@@ -267,10 +269,31 @@ impl Fields {
     pub fn extend_where(
         &mut self,
         other: &Self,
-        mut keep: impl FnMut(&[u8], &[u8]) -> bool,
+        keep: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Result<(), InvalidField> {
+        match other.lines() {
+            Some(lines) if other.raw().all(|(name, value)| keep(name, value)) => {
+                self.extend_lines(lines, &other.spans)
+            }
+            _ => self.extend_singly(other.raw().filter(|(name, value)| keep(name, value))),
+        }
+    }
+
+    /// Adds all of another arena that is field lines.
+    fn extend_lines(&mut self, lines: &[u8], spans: &[Span]) -> Result<(), InvalidField> {
+        let shift = offset(self.text.len() + lines.len())? - lines.len() as u32;
+        self.text.extend_from_slice(lines);
+        self.spans.extend(spans.iter().map(|span| span.moved(shift)));
+        Ok(())
+    }
+
+    /// Adds entries that are valid.
+    fn extend_singly<'a>(
+        &mut self,
+        entries: impl Iterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Result<(), InvalidField> {
         let before = (self.spans.len(), self.text.len());
-        for (name, value) in other.raw().filter(|(name, value)| keep(name, value)) {
+        for (name, value) in entries {
             match self.push_text(name, value) {
                 Ok(span) => self.spans.push(span),
                 Err(error) => {
