@@ -108,6 +108,12 @@ impl Incoming {
     /// A small body comes with its head: then the exchange is over already, and the connection free
     /// for the next.
     fn take_what_is_here(&mut self, mut exchange: Exchange, now: Instant) -> Result<()> {
+        let machine = &exchange.conn().machine;
+        if machine.remaining_body().is_some() && !machine.buffered_body_complete() {
+            // Left where it is, the rest can come behind it, in one piece.
+            self.rest = Some(Box::new(exchange));
+            return Ok(());
+        }
         loop {
             let event = exchange.buffered_event().map_err(|e| e.into_error(Phase::Body))?;
             match event {
@@ -193,6 +199,22 @@ impl Incoming {
     /// As [`poll_data`](Self::poll_data).
     pub async fn data(&mut self) -> Result<Option<Bytes>> {
         std::future::poll_fn(|cx| self.poll_data(cx)).await.transpose()
+    }
+
+    /// Waits until the next piece is all of a body whose length is known and that needs no decoding:
+    /// it is read to where it will stay. Leaves other bodies as they are.
+    pub(crate) async fn gather(&mut self) -> Result<()> {
+        let gathered = std::future::poll_fn(|cx| match &mut self.rest {
+            Some(exchange) if self.decoder.is_none() && !self.over => {
+                exchange.poll_gather(cx, &*self.runtime)
+            }
+            _ => Poll::Ready(Ok(())),
+        });
+        let gathered = gathered.await.map_err(|e| e.into_error(Phase::Body).after_sending(true));
+        if gathered.is_err() {
+            self.close();
+        }
+        gathered
     }
 
     fn account(&mut self, data: Option<Bytes>) -> Result<Option<Bytes>> {

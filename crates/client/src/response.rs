@@ -213,6 +213,7 @@ impl<M> Response<M> {
 
 /// All of a body. One piece is handed on as it is; more are joined.
 async fn collect(body: &mut Incoming) -> Result<Bytes> {
+    body.gather().await?;
     let Some(first) = body.data().await? else { return Ok(Bytes::new()) };
     let Some(second) = body.data().await? else { return Ok(first) };
     // The length comes from the peer, so it is a hint with a bound.

@@ -141,7 +141,7 @@ fn an_idle_connection_may_give_up_its_buffers() {
     let mut pair = Pair::connect();
     get(&mut pair, "/");
     answer(&mut pair, &Fields::new(), "one");
-    pair.client.shrink();
+    pair.client.shrink(0);
     assert_eq!(pair.client.recv_buf().capacity(), 0);
     get(&mut pair, "/");
     answer(&mut pair, &Fields::new(), "two");

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::BytesMut;
 use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
 use mimus_proto::{
@@ -15,12 +16,8 @@ use mimus_proto::{
     h1::{self, Reuse, Upload},
 };
 
-use super::Conn;
+use super::{Conn, Room};
 use crate::{Body, BoxError, Error, Kind, policy::retry::Sent, pool::Lease, route::Route};
-
-/// The least room offered to a read, and the most.
-const READ_MIN: usize = 8 * 1024;
-const READ_MAX: usize = 64 * 1024;
 
 /// Queued output beyond which no more of an upload is taken in.
 const OUTPUT_HIGH: usize = 256 * 1024;
@@ -34,6 +31,12 @@ const SLICES: usize = 16;
 /// The most of an unwanted body that is read off to save its connection. What costs more to read
 /// than a new connection does is not worth it.
 const DRAIN_MAX: usize = 64 * 1024;
+
+/// The most room that is made on the word of a `Content-Length` alone.
+const GATHER_MAX: usize = 16 * 1024 * 1024;
+
+/// Room for a request's head that an idle connection keeps.
+const KEEP_OUTPUT: usize = 1024;
 
 /// Until when each phase of an exchange may last.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +117,9 @@ pub(crate) struct Exchange {
     stirred: bool,
     /// Runs while the body waits for `100 Continue`.
     expect_timer: Option<BoxFuture<'static, ()>>,
-    read_size: usize,
+    /// What the next read is offered, and which of the thread's blocks it has now, if one of them.
+    room: Room,
+    lent: Option<Room>,
     /// A new connection is read before it is written to: what the peer says unasked is no answer.
     untouched: bool,
     /// Whether a byte of the request went out, and whether one of a response came.
@@ -144,6 +149,7 @@ impl Exchange {
     ) -> Result<Self, Failure> {
         let length = line.length;
         let untouched = !lease.is_reused() && !lease.early;
+        let room = lease.room;
         let conn = &mut *lease;
         // The connection may have served a call with other settings.
         conn.machine.set_limits(limits);
@@ -165,7 +171,8 @@ impl Exchange {
             deadlines,
             stirred: false,
             expect_timer: None,
-            read_size: READ_MIN,
+            room,
+            lent: None,
             untouched,
             wrote: false,
             heard: false,
@@ -215,6 +222,8 @@ impl Exchange {
             self.phase = Phase::Body;
             self.stirred = true;
             let conn = &mut *self.lease;
+            let here = conn.machine.recv_buf().len() as u64;
+            self.room = Room::suiting(conn.machine.remaining_body().unwrap_or(here));
             if std::mem::take(&mut conn.early) {
                 Arc::make_mut(&mut conn.info).tls = conn.socket.tls().cloned();
             }
@@ -229,21 +238,53 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<Event, Failure>> {
-        if std::mem::take(&mut self.untouched)
-            && let Poll::Ready(read) = self.poll_read(cx, Wait::Beside)
-        {
-            read?;
+        if std::mem::take(&mut self.untouched) {
+            self.make_room();
+            if let Poll::Ready(read) = self.poll_read(cx, Wait::Beside) {
+                read?;
+            }
         }
         loop {
             if let Some(event) = self.buffered_event()? {
                 return Poll::Ready(Ok(event));
             }
-            let wait = match self.poll_send(cx, runtime)? {
-                Poll::Ready(()) => Wait::Alone,
-                Poll::Pending => Wait::Beside,
-            };
-            ready!(self.poll_read(cx, wait))?;
+            self.make_room();
+            ready!(self.poll_more(cx, runtime))?;
         }
+    }
+
+    /// Writes what there is to write, and reads once.
+    fn poll_more(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<(), Failure>> {
+        let wait = match self.poll_send(cx, runtime)? {
+            Poll::Ready(()) => Wait::Alone,
+            Poll::Pending => Wait::Beside,
+        };
+        self.poll_read(cx, wait)
+    }
+
+    /// Reads on until the rest of a body of known length is here, which then is one piece, or until
+    /// no more comes. Does nothing about other bodies.
+    pub(crate) fn poll_gather(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<(), Failure>> {
+        while let Some(left) = self.lease.machine.remaining_body()
+            && self.lease.machine.wants_read()
+        {
+            let buf = self.lease.machine.recv_buf();
+            let missing = left.saturating_sub(buf.len() as u64);
+            if missing == 0 {
+                break;
+            }
+            self.make_room_for(missing);
+            ready!(self.poll_more(cx, runtime))?;
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Sets the deadline of the phase anew, if there is reason to. Sockets look at theirs only when
@@ -376,28 +417,79 @@ impl Exchange {
         }
     }
 
+    /// Reads once, into the room that was made.
     fn poll_read(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<Result<(), Failure>> {
         if let Err(e) = self.refresh_deadline() {
             return Poll::Ready(Err(self.read_failed(e)));
         }
         let conn = &mut *self.lease;
         let buf = conn.machine.recv_buf();
-        if buf.capacity() - buf.len() < READ_MIN / 2 {
-            buf.reserve(self.read_size);
-        }
-        let room = buf.capacity() - buf.len();
-        match ready!(conn.socket.poll_read(cx, buf, wait)) {
-            Ok(0) => conn.machine.recv_eof(),
-            Ok(n) => {
+        let offered = buf.capacity() - buf.len();
+        match conn.socket.poll_read(cx, buf, wait) {
+            Poll::Pending => {
+                self.give_room_back();
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(0)) => conn.machine.recv_eof(),
+            Poll::Ready(Ok(n)) => {
                 self.heard = true;
                 self.stirred |= self.phase == Phase::Body;
-                if n == room {
-                    self.read_size = (self.read_size * 2).min(READ_MAX);
+                if n == offered {
+                    self.room = Room::Large;
                 }
             }
-            Err(e) => return Poll::Ready(Err(self.read_failed(e))),
+            Poll::Ready(Err(e)) => return Poll::Ready(Err(self.read_failed(e))),
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Makes room for a read, at best where the last one's bytes were.
+    fn make_room(&mut self) {
+        let (room, buf) = (self.room, self.lease.machine.recv_buf());
+        if room.is_in(buf) || buf.try_reclaim(room.bytes()) {
+            return;
+        }
+        if buf.is_empty() {
+            *buf = room.lend(room.bytes() / 2);
+            self.lent = Some(room);
+        } else {
+            buf.reserve(room.bytes());
+            self.lent = None;
+        }
+    }
+
+    /// Makes room for so many bytes behind those that are here, so that they lie in one piece, and
+    /// for one more: a read that fills its room leaves open whether there is more to read. At first
+    /// for no more than the peer's word is good for, then for as many again as have come.
+    fn make_room_for(&mut self, missing: u64) {
+        let buf = self.lease.machine.recv_buf();
+        let most = buf.len().max(GATHER_MAX);
+        let room = usize::try_from(missing).map_or(most, |missing| missing.min(most)) + 1;
+        let free = buf.capacity() - buf.len();
+        if free >= room || (self.lent.is_none() && free > 0) {
+            return;
+        }
+        let size = buf.len() + room;
+        let (mut larger, lent) = match size <= Room::MOST {
+            true => (Room::Large.lend(size), Some(Room::Large)),
+            false if self.lent.is_none() && !buf.is_empty() => return buf.reserve(room),
+            false => (BytesMut::with_capacity(size), None),
+        };
+        larger.extend_from_slice(buf);
+        buf.clear();
+        self.give_room_back();
+        *self.lease.machine.recv_buf() = larger;
+        self.lent = lent;
+    }
+
+    /// Between reads an empty block is the thread's again.
+    fn give_room_back(&mut self) {
+        let buf = self.lease.machine.recv_buf();
+        if buf.is_empty()
+            && let Some(room) = self.lent.take()
+        {
+            room.give_back(std::mem::take(buf));
+        }
     }
 
     /// A peer that refuses an upload resets the connection: the failed write says more.
@@ -446,6 +538,7 @@ impl Exchange {
         }
         // Nothing more is due. Whatever comes ends the upload: RFC 9112 section 9.6 has a client stop
         // when the peer closes.
+        self.make_room();
         match ready!(self.poll_read(cx, Wait::Beside)) {
             Err(Failure::Io(phase, e)) if e.kind() == io::ErrorKind::TimedOut => {
                 Poll::Ready(Err(Failure::Io(phase, e)))
@@ -460,10 +553,9 @@ impl Exchange {
     /// The response is over: gives the connection back, to be used again if the protocol allows.
     pub(crate) fn finish(mut self, now: Instant) {
         if self.lease.machine.reuse() == Reuse::Yes {
-            // What a large body needed is too much to keep for each idle connection.
-            if self.read_size > READ_MIN {
-                self.lease.machine.shrink();
-            }
+            self.give_room_back();
+            self.lease.machine.shrink(KEEP_OUTPUT);
+            self.lease.room = self.room;
             self.lease.idle_since = now;
             self.lease.release(now);
         }
@@ -482,10 +574,13 @@ impl Exchange {
                 Ok(Some(Event::Data(data))) if data.len() <= left => left -= data.len(),
                 Ok(Some(Event::Trailers(_))) => {}
                 Ok(Some(Event::End)) => return self.finish(Instant::now()),
-                Ok(None) => match self.poll_read(&mut cx, Wait::Beside) {
-                    Poll::Ready(Ok(())) => {}
-                    _ => return,
-                },
+                Ok(None) => {
+                    self.make_room();
+                    match self.poll_read(&mut cx, Wait::Beside) {
+                        Poll::Ready(Ok(())) => {}
+                        _ => return,
+                    }
+                }
                 _ => return,
             }
         }

@@ -1,6 +1,7 @@
 //! Connections that speak HTTP.
 
 mod exclusive;
+mod room;
 
 use std::{sync::Arc, time::Instant};
 
@@ -8,6 +9,7 @@ use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
 pub(crate) use exclusive::{Deadlines, Exchange, Failure, RequestLine};
+use room::Room;
 
 use crate::observe::ConnectionInfo;
 
@@ -20,6 +22,8 @@ pub(crate) struct Conn {
     pub(crate) info: Arc<ConnectionInfo>,
     /// Early data is on its way: what TLS agreed on shows with the first answer.
     pub(crate) early: bool,
+    /// What suited the last response.
+    room: Room,
     /// When it was last given back.
     pub(crate) idle_since: Instant,
 }
@@ -42,6 +46,7 @@ impl Conn {
             machine: h1::Client::new(h1::Limits::default()),
             info: Arc::new(info),
             early,
+            room: Room::Small,
             idle_since: now,
         }
     }

@@ -214,16 +214,19 @@ impl Client {
         self.send.release();
     }
 
-    /// The buffer to read into: append to it, and do nothing else.
+    /// The buffer to read into: append to it. It may be moved or replaced as long as what it holds
+    /// stays the same.
     ///
-    /// Read only after `poll_event` gave `None`, so that it does not grow without bound.
+    /// Read only after `poll_event` gave `None`, so that it does not grow without bound; or, for a
+    /// body that is to come in one piece, up to [`remaining_body`](Self::remaining_body).
     pub fn recv_buf(&mut self) -> &mut BytesMut {
         &mut self.recv.buf
     }
 
-    /// Gives up the room of empty buffers: for a connection that may be idle for long.
-    pub fn shrink(&mut self) {
-        self.send.out.shrink();
+    /// Gives up the room of empty buffers, but for `keep` bytes of what the next head is written to:
+    /// for a connection that may be idle for long.
+    pub fn shrink(&mut self, keep: usize) {
+        self.send.out.shrink(keep);
         if self.recv.buf.is_empty() {
             self.recv.buf = BytesMut::new();
         }

@@ -13,6 +13,9 @@ const COALESCE: usize = 4096;
 /// more room than this.
 const COMPACT_FROM: usize = 64 * 1024;
 
+/// Segments that an empty queue keeps room for.
+const FEW_SEGMENTS: usize = 4;
+
 /// A queue of framing text, kept in one buffer, and of data, kept as it was given.
 ///
 /// ```text
@@ -177,11 +180,15 @@ impl Outbox {
         self.reclaim();
     }
 
-    /// Gives up the room of an empty queue.
-    pub(super) fn shrink(&mut self) {
+    /// Gives up the room of an empty queue beyond `keep` bytes of text.
+    pub(super) fn shrink(&mut self, keep: usize) {
         if self.pending == 0 {
-            self.text = Vec::new();
-            self.segments = VecDeque::new();
+            if self.text.capacity() > keep {
+                self.text = Vec::new();
+            }
+            if self.segments.capacity() > FEW_SEGMENTS {
+                self.segments = VecDeque::new();
+            }
             self.written = 0;
         }
     }

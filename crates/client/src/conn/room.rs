@@ -1,0 +1,105 @@
+//! Where reads go: blocks that belong to the thread, lent to whoever reads.
+//!
+//! A connection that waits, for an answer or in the pool, has nothing to keep in a buffer, and a thread
+//! reads from one connection at a time. So one block of each size is enough for all connections that a
+//! thread polls; what is cut off a block keeps it alive, and it is used again once that was dropped.
+
+use std::cell::Cell;
+
+use bytes::BytesMut;
+
+/// How much a read is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// A head with a small body behind it. Little, because a head that is kept keeps its block.
+    Small,
+    /// Much of a large body.
+    Large,
+}
+
+impl Room {
+    /// Offered when there may be more than 8 KiB: 64 KiB of body with a head or chunk lines around it.
+    pub(super) const MOST: usize = 68 * 1024;
+    const LEAST: usize = 8 * 1024;
+
+    /// What suits `expected` bytes.
+    pub(super) fn suiting(expected: u64) -> Self {
+        if expected < Self::LEAST as u64 { Room::Small } else { Room::Large }
+    }
+
+    /// The size of a block.
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Room::Small => Self::LEAST,
+            Room::Large => Self::MOST,
+        }
+    }
+
+    /// Room that is worth a read. A block is used up to its half at least before another is made.
+    pub(super) fn is_in(self, buf: &BytesMut) -> bool {
+        buf.capacity() - buf.len() >= self.bytes() / 2
+    }
+
+    /// The thread's block of this size, with room for `least` bytes, or a new one.
+    pub(super) fn lend(self, least: usize) -> BytesMut {
+        let mut block = self.spare(Cell::take).unwrap_or_default();
+        if block.capacity() < least && !block.try_reclaim(self.bytes()) {
+            block = BytesMut::with_capacity(self.bytes());
+        }
+        block
+    }
+
+    /// Takes an empty block of this size back.
+    pub(super) fn give_back(self, block: BytesMut) {
+        self.spare(|spare| spare.set(block));
+    }
+
+    /// `None` while the thread ends.
+    fn spare<R>(self, with: impl FnOnce(&Cell<BytesMut>) -> R) -> Option<R> {
+        thread_local! {
+            static SMALL: Cell<BytesMut> = Cell::default();
+            static LARGE: Cell<BytesMut> = Cell::default();
+        }
+        let spare = match self {
+            Room::Small => &SMALL,
+            Room::Large => &LARGE,
+        };
+        spare.try_with(with).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_used_again_once_what_was_cut_off_is_dropped() {
+        let mut block = Room::Small.lend(4000);
+        let place = block.as_ptr();
+        block.extend_from_slice(&[1; 6000]);
+        let cut = block.split().freeze();
+        Room::Small.give_back(block);
+
+        let block = Room::Small.lend(4000);
+        assert_ne!(block.as_ptr(), place, "what was cut off is still there");
+        assert_eq!(cut.len(), 6000);
+        Room::Small.give_back(block);
+
+        let mut block = Room::Small.lend(4000);
+        let place = block.as_ptr();
+        block.extend_from_slice(&[2; 6000]);
+        drop(block.split());
+        Room::Small.give_back(block);
+        assert_eq!(Room::Small.lend(4000).as_ptr(), place);
+    }
+
+    #[test]
+    fn the_rest_of_a_block_serves_until_half_of_it_is_gone() {
+        let mut block = Room::Large.lend(34_000);
+        block.extend_from_slice(&[0; 1000]);
+        let cut = block.split();
+        Room::Large.give_back(block);
+        let block = Room::Large.lend(34_000);
+        assert_eq!(block.as_ptr(), cut.as_ptr().wrapping_add(1000));
+    }
+}
