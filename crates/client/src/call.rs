@@ -12,12 +12,12 @@ use mimus_net::{
     dial::{DialTimeouts, Dialer},
     rt::{self, Probe},
 };
-use mimus_proto::{Event, Fields, ResponseHead};
+use mimus_proto::{BodyLength, Event, Fields, ResponseHead};
 
 use crate::{
     Body, Error, Incoming, Kind, Result,
     client::Inner,
-    conn::{Conn, Deadlines, Exchange, Failure, RequestLine},
+    conn::{Conn, Deadlines, Exchange, Failure, Order, RequestLine},
     incoming::Reading,
     observe::{Observation, Outgoing, tell},
     policy::retry::Sent,
@@ -157,17 +157,24 @@ impl<'a> Call<'a> {
             Err(asked) => Box::pin(self.connect(&route, asked, now)).await?,
         };
         let forwards = forwarding.is_some();
-        let body = Call::take_body(&mut self.request.body, &mut self.body_gone)?;
+        let body = match length {
+            BodyLength::None => None,
+            _ => Some(Call::take_body(&mut self.request.body, &mut self.body_gone)?),
+        };
         let target = wire::target(&self.request, forwards);
         let line =
             RequestLine { method: &self.request.method, target: &target, fields: &fields, length };
         self.tell_sending(&lease, &line);
-        let deadlines = self.deadlines();
-        let expect_wait = self.request.settings.expect_continue;
-        let limits = self.request.settings.limits;
         let now = if lease.is_reused() { now } else { Instant::now() };
-        Exchange::start(lease, &line, body, limits, expect_wait, deadlines, now)
-            .map_err(|e| e.into_error(Phase::Send))
+        let order = Order {
+            line: &line,
+            body: body.map(Box::new),
+            limits: self.request.settings.limits,
+            expect_wait: self.request.settings.expect_continue,
+            deadlines: self.deadlines(),
+            now,
+        };
+        Exchange::start(lease, order).map_err(|e| e.into_error(Phase::Send))
     }
 
     fn deadlines(&self) -> Deadlines {
@@ -334,7 +341,7 @@ impl<'a> Call<'a> {
     /// Makes the answer of the exchange that is one.
     fn answer<M>(self, mut exchange: Exchange, head: ResponseHead) -> Result<Response<M>> {
         let settings = &self.request.settings;
-        let connection = exchange.conn().info.clone();
+        let connection = exchange.info.clone();
         let reused = exchange.reused();
         if !head.status.is_success() && !head.status.is_informational() {
             exchange.stop_sending();

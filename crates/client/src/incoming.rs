@@ -84,7 +84,7 @@ impl Incoming {
         now: Instant,
     ) -> Result<Self> {
         let decoder = reading.decoder()?;
-        let length = exchange.conn().machine.remaining_body();
+        let length = exchange.machine.remaining_body();
         let mut incoming = Incoming {
             first: None,
             rest: None,
@@ -108,7 +108,7 @@ impl Incoming {
     /// A small body comes with its head: then the exchange is over already, and the connection free
     /// for the next.
     fn take_what_is_here(&mut self, mut exchange: Exchange, now: Instant) -> Result<()> {
-        let machine = &exchange.conn().machine;
+        let machine = &exchange.machine;
         if machine.remaining_body().is_some() && !machine.buffered_body_complete() {
             // Left where it is, the rest can come behind it, in one piece.
             self.rest = Some(Box::new(exchange));

@@ -1,10 +1,10 @@
-//! One exchange on a connection of its own, driven by whoever waits for it.
+//! A connection that carries one exchange at a time, driven by whoever waits for it.
 
 use std::{
     fmt,
     io::{self, IoSlice},
     sync::Arc,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
@@ -13,11 +13,11 @@ use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
 use mimus_proto::{
     BodyLength, Event, Fields,
-    h1::{self, Reuse, Upload},
+    h1::{self, Upload},
 };
 
 use super::{Conn, Room};
-use crate::{Body, BoxError, Error, Kind, policy::retry::Sent, pool::Lease, route::Route};
+use crate::{Body, BoxError, Error, Kind, policy::retry::Sent};
 
 /// Queued output beyond which no more of an upload is taken in.
 const OUTPUT_HIGH: usize = 256 * 1024;
@@ -27,10 +27,6 @@ const SEND_ROUNDS: usize = 16;
 
 /// The most slices of one gathered write.
 const SLICES: usize = 16;
-
-/// The most of an unwanted body that is read off to save its connection. What costs more to read
-/// than a new connection does is not worth it.
-const DRAIN_MAX: usize = 64 * 1024;
 
 /// The most room that is made on the word of a `Content-Length` alone.
 const GATHER_MAX: usize = 16 * 1024 * 1024;
@@ -93,6 +89,18 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) length: BodyLength,
 }
 
+/// What is asked of a connection.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    pub(crate) line: &'a RequestLine<'a>,
+    /// `None` where the line speaks of none.
+    pub(crate) body: Option<Box<Body>>,
+    pub(crate) limits: h1::Limits,
+    pub(crate) expect_wait: Option<Duration>,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) now: Instant,
+}
+
 /// How far the request is.
 enum Sending {
     /// The body has more to give.
@@ -107,9 +115,8 @@ enum Sending {
     Stopped(Option<io::Error>),
 }
 
-/// One exchange: it owns the connection until the response is over.
-pub(crate) struct Exchange {
-    lease: Lease<Route, Box<Conn>>,
+/// What a connection knows of the exchange that it carries.
+pub(super) struct Turn {
     sending: Sending,
     phase: Phase,
     deadlines: Deadlines,
@@ -117,8 +124,7 @@ pub(crate) struct Exchange {
     stirred: bool,
     /// Runs while the body waits for `100 Continue`.
     expect_timer: Option<BoxFuture<'static, ()>>,
-    /// What the next read is offered, and which of the thread's blocks it has now, if one of them.
-    room: Room,
+    /// Which of the thread's blocks is being read into, if one of them.
     lent: Option<Room>,
     /// A new connection is read before it is written to: what the peer says unasked is no answer.
     untouched: bool,
@@ -127,105 +133,88 @@ pub(crate) struct Exchange {
     heard: bool,
 }
 
-impl fmt::Debug for Exchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange")
-            .field("conn", &*self.lease)
-            .field("phase", &self.phase)
-            .finish_non_exhaustive()
+impl Turn {
+    /// Between two exchanges.
+    pub(super) fn none() -> Self {
+        Turn {
+            sending: Sending::Done,
+            phase: Phase::Send,
+            deadlines: Deadlines { total: None, head: None, idle: None },
+            stirred: false,
+            expect_timer: None,
+            lent: None,
+            untouched: false,
+            wrote: false,
+            heard: false,
+        }
     }
 }
 
-impl Exchange {
-    /// Queues a request on a leased connection. Nothing is written yet.
-    pub(crate) fn start(
-        mut lease: Lease<Route, Box<Conn>>,
-        line: &RequestLine<'_>,
-        body: Body,
-        limits: h1::Limits,
-        expect_wait: Option<Duration>,
-        deadlines: Deadlines,
-        now: Instant,
-    ) -> Result<Self, Failure> {
-        let length = line.length;
-        let untouched = !lease.is_reused() && !lease.early;
-        let room = lease.room;
-        let conn = &mut *lease;
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("phase", &self.phase).finish_non_exhaustive()
+    }
+}
+
+impl Conn {
+    /// Queues a request. Nothing is written yet.
+    pub(super) fn begin(&mut self, order: Order<'_>, reused: bool) -> Result<(), Failure> {
+        let Order { line, body, limits, expect_wait, deadlines, now } = order;
         // The connection may have served a call with other settings.
-        conn.machine.set_limits(limits);
-        conn.machine.set_expect_wait(expect_wait.unwrap_or(h1::DEFAULT_EXPECT_WAIT));
-        conn.machine
-            .send_head(line.method, line.target, line.fields, length)
+        self.machine.set_limits(limits);
+        self.machine.set_expect_wait(expect_wait.unwrap_or(h1::DEFAULT_EXPECT_WAIT));
+        self.machine
+            .send_head(line.method, line.target, line.fields, line.length)
             .map_err(Failure::Misuse)?;
-        let (sending, limit) = if length == BodyLength::None {
-            conn.machine.send_end(None).map_err(Failure::Misuse)?;
-            (Sending::Head, deadlines.head)
-        } else {
-            (Sending::Body(Box::new(body)), deadlines.idle)
+        let (sending, limit) = match body {
+            Some(body) => (Sending::Body(body), deadlines.idle),
+            None => {
+                self.machine.send_end(None).map_err(Failure::Misuse)?;
+                (Sending::Head, deadlines.head)
+            }
         };
-        conn.socket.set_deadline(deadlines.of(limit, now));
-        Ok(Exchange {
-            lease,
-            sending,
-            phase: Phase::Send,
-            deadlines,
-            stirred: false,
-            expect_timer: None,
-            room,
-            lent: None,
-            untouched,
-            wrote: false,
-            heard: false,
-        })
+        self.socket.set_deadline(deadlines.of(limit, now));
+        self.turn = Turn { sending, deadlines, untouched: !reused && !self.early, ..Turn::none() };
+        Ok(())
     }
 
     /// What is happening.
     pub(crate) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    pub(crate) fn conn(&self) -> &Conn {
-        &self.lease
-    }
-
-    /// Whether the connection had served before.
-    pub(crate) fn reused(&self) -> bool {
-        self.lease.is_reused()
+        self.turn.phase
     }
 
     /// How much of the request the peer may have seen.
     pub(crate) fn sent(&self) -> Sent {
-        match self.sending {
+        match self.turn.sending {
             Sending::Done => Sent::Whole,
-            _ if self.wrote => Sent::Head,
+            _ if self.turn.wrote => Sent::Head,
             _ => Sent::Nothing,
         }
     }
 
     /// Whether the peer answered at all.
     pub(crate) fn heard(&self) -> bool {
-        self.heard
+        self.turn.heard
     }
 
     /// Sends no more of the request: the answer is there and does not want it.
     pub(crate) fn stop_sending(&mut self) {
         if self.is_sending() {
-            self.lease.machine.stop_body();
-            self.sending = Sending::Stopped(None);
+            self.machine.stop_body();
+            self.turn.sending = Sending::Stopped(None);
         }
     }
 
     /// The next event that is already here.
     pub(crate) fn buffered_event(&mut self) -> Result<Option<Event>, Failure> {
-        let event = self.lease.machine.poll_event().map_err(Failure::Proto)?;
+        let event = self.machine.poll_event().map_err(Failure::Proto)?;
         if let Some(Event::Head(_)) = event {
-            self.phase = Phase::Body;
-            self.stirred = true;
-            let conn = &mut *self.lease;
-            let here = conn.machine.recv_buf().len() as u64;
-            self.room = Room::suiting(conn.machine.remaining_body().unwrap_or(here));
-            if std::mem::take(&mut conn.early) {
-                Arc::make_mut(&mut conn.info).tls = conn.socket.tls().cloned();
+            self.turn.phase = Phase::Body;
+            self.turn.stirred = true;
+            let here = self.machine.recv_buf().len() as u64;
+            self.room = Room::suiting(self.machine.remaining_body().unwrap_or(here));
+            if std::mem::take(&mut self.early) {
+                Arc::make_mut(&mut self.info).tls = self.socket.tls().cloned();
             }
         }
         Ok(event)
@@ -238,32 +227,30 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<Event, Failure>> {
-        if std::mem::take(&mut self.untouched) {
-            self.make_room();
-            if let Poll::Ready(read) = self.poll_read(cx, Wait::Beside) {
-                read?;
-            }
+        if std::mem::take(&mut self.turn.untouched)
+            && let Poll::Ready(read) = self.poll_fill(cx, Wait::Beside)
+        {
+            read?;
         }
         loop {
             if let Some(event) = self.buffered_event()? {
                 return Poll::Ready(Ok(event));
             }
-            self.make_room();
-            ready!(self.poll_more(cx, runtime))?;
+            let wait = self.poll_flush(cx, runtime)?;
+            ready!(self.poll_fill(cx, wait))?;
         }
     }
 
-    /// Writes what there is to write, and reads once.
-    fn poll_more(
+    /// Writes what there is to write. A read is all there is to wait for if that is done.
+    fn poll_flush(
         &mut self,
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
-    ) -> Poll<Result<(), Failure>> {
-        let wait = match self.poll_send(cx, runtime)? {
+    ) -> Result<Wait, Failure> {
+        Ok(match self.poll_send(cx, runtime)? {
             Poll::Ready(()) => Wait::Alone,
             Poll::Pending => Wait::Beside,
-        };
-        self.poll_read(cx, wait)
+        })
     }
 
     /// Reads on until the rest of a body of known length is here, which then is one piece, or until
@@ -273,16 +260,17 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<(), Failure>> {
-        while let Some(left) = self.lease.machine.remaining_body()
-            && self.lease.machine.wants_read()
+        while let Some(left) = self.machine.remaining_body()
+            && self.machine.wants_read()
         {
-            let buf = self.lease.machine.recv_buf();
+            let buf = self.machine.recv_buf();
             let missing = left.saturating_sub(buf.len() as u64);
             if missing == 0 {
                 break;
             }
+            let wait = self.poll_flush(cx, runtime)?;
             self.make_room_for(missing);
-            ready!(self.poll_more(cx, runtime))?;
+            ready!(self.poll_read(cx, wait))?;
         }
         Poll::Ready(Ok(()))
     }
@@ -290,20 +278,20 @@ impl Exchange {
     /// Sets the deadline of the phase anew, if there is reason to. Sockets look at theirs only when
     /// they have to wait; a peer that never makes them wait is stopped here.
     fn refresh_deadline(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.stirred) {
+        if std::mem::take(&mut self.turn.stirred) {
             let now = Instant::now();
-            if self.deadlines.total.is_some_and(|total| total <= now) {
+            if self.turn.deadlines.total.is_some_and(|total| total <= now) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let limit = match self.phase {
-                Phase::Head => self.deadlines.head,
-                _ => self.deadlines.idle,
+            let limit = match self.turn.phase {
+                Phase::Head => self.turn.deadlines.head,
+                _ => self.turn.deadlines.idle,
             };
             // Nobody is idle while the body waits for 100 Continue.
-            let machine = &mut self.lease.machine;
+            let machine = &mut self.machine;
             let held = machine.upload() == Upload::Held;
             let from = held.then(|| machine.poll_timeout(now)).flatten().unwrap_or(now);
-            self.lease.socket.set_deadline(self.deadlines.of(limit, from));
+            self.socket.set_deadline(self.turn.deadlines.of(limit, from));
         }
         Ok(())
     }
@@ -331,7 +319,7 @@ impl Exchange {
                     return Err(Failure::Io(Phase::Send, self.timed_out()));
                 }
                 Poll::Ready(Err(e)) => {
-                    self.sending = Sending::Stopped(Some(e));
+                    self.turn.sending = Sending::Stopped(Some(e));
                     self.await_head(true);
                 }
             }
@@ -346,14 +334,14 @@ impl Exchange {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Result<Poll<()>, Failure> {
-        while let Sending::Body(body) = &mut self.sending {
-            let machine = &mut self.lease.machine;
+        while let Sending::Body(body) = &mut self.turn.sending {
+            let machine = &mut self.machine;
             if machine.pending_bytes() >= OUTPUT_HIGH {
                 break;
             }
             if machine.upload() == Upload::Withdrawn {
                 // A final answer came where 100 Continue was awaited.
-                self.sending = Sending::Stopped(None);
+                self.turn.sending = Sending::Stopped(None);
                 break;
             }
             if machine.upload() == Upload::Held {
@@ -362,7 +350,7 @@ impl Exchange {
                     // that the clock cannot say the end of has none.
                     return Ok(if machine.has_output() { Poll::Ready(()) } else { Poll::Pending });
                 };
-                let timer = self.expect_timer.get_or_insert_with(|| runtime.sleep_until(at));
+                let timer = self.turn.expect_timer.get_or_insert_with(|| runtime.sleep_until(at));
                 if timer.as_mut().poll(cx).is_pending() {
                     return Ok(Poll::Pending);
                 }
@@ -378,8 +366,8 @@ impl Exchange {
                     let trailers = body.take_trailers().filter(|_| open);
                     let trailers = trailers.map(|map| Fields::from(&map));
                     machine.send_end(trailers.as_ref()).map_err(Failure::Misuse)?;
-                    self.sending = Sending::Queued;
-                    self.stirred = true;
+                    self.turn.sending = Sending::Queued;
+                    self.turn.stirred = true;
                 }
             }
         }
@@ -388,33 +376,43 @@ impl Exchange {
 
     /// Writes what is queued, all of it.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.lease.machine.has_output() {
+        while self.machine.has_output() {
             self.refresh_deadline()?;
-            let conn = &mut *self.lease;
+            let conn = &mut *self;
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = conn.machine.poll_transmit(&mut slices);
             let n = ready!(conn.socket.poll_write(cx, &slices[..filled]))?;
             conn.machine.transmitted(n);
-            self.wrote = true;
-            self.stirred |= !matches!(self.sending, Sending::Head);
+            self.turn.wrote = true;
+            self.turn.stirred |= !matches!(self.turn.sending, Sending::Head);
         }
-        self.lease.socket.poll_flush(cx)
+        self.socket.poll_flush(cx)
     }
 
     fn all_queued_is_out(&mut self) {
-        if let Sending::Head | Sending::Queued = self.sending {
+        if let Sending::Head | Sending::Queued = self.turn.sending {
             // The deadline of the answer's head was set at the start if there was no body first.
-            let had_body = matches!(self.sending, Sending::Queued);
-            self.sending = Sending::Done;
+            let had_body = matches!(self.turn.sending, Sending::Queued);
+            self.turn.sending = Sending::Done;
             self.await_head(had_body);
         }
     }
 
     fn await_head(&mut self, set_deadline: bool) {
-        if self.phase == Phase::Send {
-            self.phase = Phase::Head;
-            self.stirred = set_deadline;
+        if self.turn.phase == Phase::Send {
+            self.turn.phase = Phase::Head;
+            self.turn.stirred = set_deadline;
         }
+    }
+
+    /// Makes room and reads once.
+    pub(super) fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        wait: Wait,
+    ) -> Poll<Result<(), Failure>> {
+        self.make_room();
+        self.poll_read(cx, wait)
     }
 
     /// Reads once, into the room that was made.
@@ -422,7 +420,7 @@ impl Exchange {
         if let Err(e) = self.refresh_deadline() {
             return Poll::Ready(Err(self.read_failed(e)));
         }
-        let conn = &mut *self.lease;
+        let conn = &mut *self;
         let buf = conn.machine.recv_buf();
         let offered = buf.capacity() - buf.len();
         match conn.socket.poll_read(cx, buf, wait) {
@@ -432,8 +430,8 @@ impl Exchange {
             }
             Poll::Ready(Ok(0)) => conn.machine.recv_eof(),
             Poll::Ready(Ok(n)) => {
-                self.heard = true;
-                self.stirred |= self.phase == Phase::Body;
+                self.turn.heard = true;
+                self.turn.stirred |= self.turn.phase == Phase::Body;
                 if n == offered {
                     self.room = Room::Large;
                 }
@@ -445,16 +443,16 @@ impl Exchange {
 
     /// Makes room for a read, at best where the last one's bytes were.
     fn make_room(&mut self) {
-        let (room, buf) = (self.room, self.lease.machine.recv_buf());
+        let (room, buf) = (self.room, self.machine.recv_buf());
         if room.is_in(buf) || buf.try_reclaim(room.bytes()) {
             return;
         }
         if buf.is_empty() {
             *buf = room.lend(room.bytes() / 2);
-            self.lent = Some(room);
+            self.turn.lent = Some(room);
         } else {
             buf.reserve(room.bytes());
-            self.lent = None;
+            self.turn.lent = None;
         }
     }
 
@@ -462,58 +460,66 @@ impl Exchange {
     /// for one more: a read that fills its room leaves open whether there is more to read. At first
     /// for no more than the peer's word is good for, then for as many again as have come.
     fn make_room_for(&mut self, missing: u64) {
-        let buf = self.lease.machine.recv_buf();
+        let buf = self.machine.recv_buf();
         let most = buf.len().max(GATHER_MAX);
         let room = usize::try_from(missing).map_or(most, |missing| missing.min(most)) + 1;
         let free = buf.capacity() - buf.len();
-        if free >= room || (self.lent.is_none() && free > 0) {
+        if free >= room || (self.turn.lent.is_none() && free > 0) {
             return;
         }
         let size = buf.len() + room;
         let (mut larger, lent) = match size <= Room::MOST {
             true => (Room::Large.lend(size), Some(Room::Large)),
-            false if self.lent.is_none() && !buf.is_empty() => return buf.reserve(room),
+            false if self.turn.lent.is_none() && !buf.is_empty() => return buf.reserve(room),
             false => (BytesMut::with_capacity(size), None),
         };
         larger.extend_from_slice(buf);
         buf.clear();
         self.give_room_back();
-        *self.lease.machine.recv_buf() = larger;
-        self.lent = lent;
+        *self.machine.recv_buf() = larger;
+        self.turn.lent = lent;
     }
 
     /// Between reads an empty block is the thread's again.
     fn give_room_back(&mut self) {
-        let buf = self.lease.machine.recv_buf();
+        let buf = self.machine.recv_buf();
         if buf.is_empty()
-            && let Some(room) = self.lent.take()
+            && let Some(room) = self.turn.lent.take()
         {
             room.give_back(std::mem::take(buf));
         }
     }
 
+    /// Gives up what an idle connection does not need.
+    pub(super) fn rest(&mut self, now: Instant) {
+        self.give_room_back();
+        self.machine.shrink(KEEP_OUTPUT);
+        self.turn = Turn::none();
+        self.idle_since = now;
+    }
+
     /// A peer that refuses an upload resets the connection: the failed write says more.
     fn read_failed(&mut self, error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::TimedOut {
-            return Failure::Io(self.phase, self.timed_out());
+            return Failure::Io(self.turn.phase, self.timed_out());
         }
-        match &mut self.sending {
-            Sending::Stopped(first) if self.phase == Phase::Head => match first.take() {
+        match &mut self.turn.sending {
+            Sending::Stopped(first) if self.turn.phase == Phase::Head => match first.take() {
                 Some(first) => Failure::Io(Phase::Send, first),
-                None => Failure::Io(self.phase, error),
+                None => Failure::Io(self.turn.phase, error),
             },
-            _ => Failure::Io(self.phase, error),
+            _ => Failure::Io(self.turn.phase, error),
         }
     }
 
     /// Which of the limits it was that passed.
     fn timed_out(&self) -> io::Error {
-        let over = self.deadlines.total.is_some_and(|total| total <= Instant::now());
-        let (what, limit) = match self.phase {
+        let over = self.turn.deadlines.total.is_some_and(|total| total <= Instant::now());
+        let (what, limit) = match self.turn.phase {
             _ if over => ("the time for the whole call is over", None),
-            Phase::Head => ("no response head came within", self.deadlines.head),
-            Phase::Send => ("the peer took nothing within", self.deadlines.idle),
-            _ => ("nothing came within", self.deadlines.idle),
+            Phase::Head => ("no response head came within", self.turn.deadlines.head),
+            Phase::Send => ("the peer took nothing within", self.turn.deadlines.idle),
+            _ => ("nothing came within", self.turn.deadlines.idle),
         };
         let text = match limit {
             Some(limit) => format!("{what} {limit:?}"),
@@ -524,7 +530,7 @@ impl Exchange {
 
     /// Whether the request still goes out. A response may be over before.
     pub(crate) fn is_sending(&self) -> bool {
-        matches!(self.sending, Sending::Head | Sending::Body(_) | Sending::Queued)
+        matches!(self.turn.sending, Sending::Head | Sending::Body(_) | Sending::Queued)
     }
 
     /// Sends the rest of the request, under a response that is over, or until the peer has had enough.
@@ -538,8 +544,7 @@ impl Exchange {
         }
         // Nothing more is due. Whatever comes ends the upload: RFC 9112 section 9.6 has a client stop
         // when the peer closes.
-        self.make_room();
-        match ready!(self.poll_read(cx, Wait::Beside)) {
+        match ready!(self.poll_fill(cx, Wait::Beside)) {
             Err(Failure::Io(phase, e)) if e.kind() == io::ErrorKind::TimedOut => {
                 Poll::Ready(Err(Failure::Io(phase, e)))
             }
@@ -548,46 +553,5 @@ impl Exchange {
                 Poll::Ready(Ok(()))
             }
         }
-    }
-
-    /// The response is over: gives the connection back, to be used again if the protocol allows.
-    pub(crate) fn finish(mut self, now: Instant) {
-        if self.lease.machine.reuse() == Reuse::Yes {
-            self.give_room_back();
-            self.lease.machine.shrink(KEEP_OUTPUT);
-            self.lease.room = self.room;
-            self.lease.idle_since = now;
-            self.lease.release(now);
-        }
-    }
-
-    /// The response is not wanted any more. What little of it is already here is read off, so that
-    /// the connection can serve again; otherwise it is closed.
-    pub(crate) fn abandon(mut self) {
-        if self.sent() != Sent::Whole {
-            return;
-        }
-        let mut cx = Context::from_waker(Waker::noop());
-        let mut left = DRAIN_MAX;
-        loop {
-            match self.buffered_event() {
-                Ok(Some(Event::Data(data))) if data.len() <= left => left -= data.len(),
-                Ok(Some(Event::Trailers(_))) => {}
-                Ok(Some(Event::End)) => return self.finish(Instant::now()),
-                Ok(None) => {
-                    self.make_room();
-                    match self.poll_read(&mut cx, Wait::Beside) {
-                        Poll::Ready(Ok(())) => {}
-                        _ => return,
-                    }
-                }
-                _ => return,
-            }
-        }
-    }
-
-    /// Takes the connection out of HTTP's hands, after [`Event::Upgraded`].
-    pub(crate) fn into_conn(self) -> Box<Conn> {
-        self.lease.detach()
     }
 }

@@ -1,5 +1,6 @@
 //! Connections that speak HTTP.
 
+mod exchange;
 mod exclusive;
 mod room;
 
@@ -8,7 +9,9 @@ use std::{sync::Arc, time::Instant};
 use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
-pub(crate) use exclusive::{Deadlines, Exchange, Failure, RequestLine};
+pub(crate) use exchange::Exchange;
+pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
+use exclusive::Turn;
 use room::Room;
 
 use crate::observe::ConnectionInfo;
@@ -22,8 +25,10 @@ pub(crate) struct Conn {
     pub(crate) info: Arc<ConnectionInfo>,
     /// Early data is on its way: what TLS agreed on shows with the first answer.
     pub(crate) early: bool,
-    /// What suited the last response.
+    /// What the next read is offered.
     room: Room,
+    /// The exchange under way.
+    turn: Turn,
     /// When it was last given back.
     pub(crate) idle_since: Instant,
 }
@@ -47,6 +52,7 @@ impl Conn {
             info: Arc::new(info),
             early,
             room: Room::Small,
+            turn: Turn::none(),
             idle_since: now,
         }
     }
