@@ -149,9 +149,9 @@ impl Server {
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
             entry.connection.is_readable();
         }
-        // Without a reader or a writer a dead socket would wake us for ever.
-        let dead = flags.intersects(EventFlags::HUP | EventFlags::ERR)
-            && matches!(entry.wait, Wait::Until(_));
+        // One that waits for its time neither reads nor writes: that the client is gone has to be seen here.
+        let gone = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        let dead = flags.intersects(gone) && matches!(entry.wait, Wait::Until(_));
         if dead { self.remove(key) } else { self.advance(key) }
     }
 
@@ -198,7 +198,7 @@ fn flags(wait: Wait) -> EventFlags {
     match wait {
         Wait::Readable => EventFlags::IN,
         Wait::Writable => EventFlags::OUT,
-        Wait::Until(_) => EventFlags::empty(),
+        Wait::Until(_) => EventFlags::RDHUP,
     }
 }
 
