@@ -1,6 +1,9 @@
 //! BoringSSL as a machine: bytes in, bytes out, no socket and no clock.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::{
+    cell::Cell,
+    io::{self, IoSlice, Read, Write},
+};
 
 use boring::{
     error::ErrorStack,
@@ -14,12 +17,18 @@ use super::early;
 const RECORD: usize = 16 * 1024;
 /// How much plaintext one call of [`TlsMachine::write`] takes: what one system call then sends.
 const MAX_WRITE: usize = 4 * RECORD;
-/// Room for a read: one full record with its overhead (RFC 8446 section 5.2: 5 + 256 bytes)...
+/// The least room for a read: one full record with its overhead (RFC 8446 section 5.2: 5 + 256 bytes).
 const READ: usize = RECORD + 1024;
-/// ... or four, once a read has filled its room.
-const BULK_READ: usize = 4 * READ;
-/// An empty buffer larger than this is given back, so that idle connections stay small.
-const KEEP: usize = 4 * 1024;
+/// The room of an empty buffer: four of them.
+const BLOCK: usize = 4 * READ;
+/// An empty output buffer larger than this is given back, so that idle connections stay small.
+const KEEP: usize = 1024;
+
+thread_local! {
+    /// The block that the thread reads into: an empty one is no connection's, so that those which wait
+    /// keep none.
+    static SPARE: Cell<BytesMut> = Cell::default();
+}
 
 /// What BoringSSL takes for its transport.
 #[derive(Debug, Default)]
@@ -76,12 +85,11 @@ pub(super) enum Plaintext {
 /// One client connection.
 pub(super) struct TlsMachine {
     stream: SslStream<Wire>,
-    bulk: bool,
 }
 
 impl TlsMachine {
     pub(super) fn new(ssl: Ssl) -> Result<Self, ErrorStack> {
-        Ok(TlsMachine { stream: SslStream::new(ssl, Wire::default())?, bulk: false })
+        Ok(TlsMachine { stream: SslStream::new(ssl, Wire::default())? })
     }
 
     pub(super) fn ssl(&self) -> &SslRef {
@@ -106,19 +114,28 @@ impl TlsMachine {
         early::reset_rejected(self.stream.ssl_mut());
     }
 
-    /// Where the peer's bytes go: a buffer with room for as much as is worth reading at once. Report
-    /// with [`fed`](Self::fed) how much came.
+    /// Where the peer's bytes go: a buffer with room for as much as is worth reading at once. After the
+    /// read, [`read`](Self::read) them, or say [`release`](Self::release) when none came.
     pub(super) fn feed(&mut self) -> &mut BytesMut {
-        let room = if self.bulk { BULK_READ } else { READ };
         let incoming = &mut self.stream.get_mut().incoming;
-        incoming.reserve(room);
+        if incoming.capacity() == 0 {
+            *incoming = SPARE.try_with(Cell::take).unwrap_or_default();
+        }
+        // A record in part goes to the front when that is cheap.
+        if !incoming.try_reclaim(BLOCK.saturating_sub(incoming.len())) {
+            incoming.reserve(if incoming.is_empty() { BLOCK } else { READ });
+        }
         incoming
     }
 
-    /// `n` bytes were appended to [`feed`](Self::feed)'s buffer. A read that filled a whole record's
-    /// room will be followed by more.
-    pub(super) fn fed(&mut self, n: usize) {
-        self.bulk = n >= READ;
+    /// Gives an empty buffer back to the thread.
+    pub(super) fn release(&mut self) {
+        let incoming = &mut self.stream.get_mut().incoming;
+        if incoming.is_empty() && incoming.capacity() > 0 {
+            let block = std::mem::take(incoming);
+            // A thread that ends needs none.
+            let _ = SPARE.try_with(|spare| spare.set(block));
+        }
     }
 
     /// Whether bytes of the peer wait to be decrypted.
@@ -151,7 +168,7 @@ impl TlsMachine {
                 Err(error) => break Err(error),
             }
         };
-        self.release_input();
+        self.release();
         // What came before an end is delivered first; BoringSSL repeats the end at the next call.
         if total > 0 { Ok(Plaintext::Data(total)) } else { end }
     }
@@ -203,14 +220,6 @@ impl TlsMachine {
             if wire.outgoing.capacity() > KEEP {
                 wire.outgoing = Vec::new();
             }
-        }
-    }
-
-    fn release_input(&mut self) {
-        let bulk = self.bulk;
-        let incoming = &mut self.stream.get_mut().incoming;
-        if incoming.is_empty() && !bulk {
-            *incoming = BytesMut::new();
         }
     }
 }

@@ -218,12 +218,13 @@ impl TlsSocket {
 
     /// One read of the socket below into the machine; 0 is its end.
     fn poll_fill(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<io::Result<usize>> {
-        let n = ready!(self.inner.poll_read(cx, self.machine.feed(), wait))?;
-        self.machine.fed(n);
-        if n == 0 {
-            self.input = Input::Ended;
+        let read = self.inner.poll_read(cx, self.machine.feed(), wait);
+        match &read {
+            Poll::Ready(Ok(0)) => self.input = Input::Ended,
+            Poll::Pending => self.machine.release(),
+            Poll::Ready(_) => {}
         }
-        Poll::Ready(Ok(n))
+        read
     }
 
     fn encrypt(&mut self, bufs: &[IoSlice<'_>], limit: usize) -> io::Result<usize> {
