@@ -261,7 +261,7 @@ impl<'a> Call<'a> {
     /// sent in vain; for others a fresh look is not worth a system call, because a failure is retried.
     fn probe(&self, conn: &Conn, now: Instant) -> Probe {
         let repeatable = self.request.method.is_idempotent() && self.request.body.is_replayable();
-        let fresh = now.saturating_duration_since(conn.idle_since) < IDLE_BEFORE_PROBE;
+        let fresh = conn.idle_since + IDLE_BEFORE_PROBE > now;
         if repeatable && fresh { Probe::Free } else { Probe::Thorough }
     }
 
@@ -351,7 +351,7 @@ impl<'a> Call<'a> {
             decode: settings.decode.clone().filter(|_| self.request.method != Method::HEAD),
             limit: settings.body_limit,
         };
-        let runtime = self.client.dialer.runtime.clone();
+        let runtime = &self.client.dialer.runtime;
         let body = match Incoming::new(exchange, reading, runtime, self.head_at) {
             Ok(body) => body,
             Err(error) => return Err(self.fail(error.after_sending(true))),

@@ -29,7 +29,7 @@ use crate::{
 pub struct Incoming {
     /// What came together with the head.
     first: Option<Bytes>,
-    rest: Option<Box<Exchange>>,
+    rest: Option<Box<Rest>>,
     decoder: Option<Box<Decoder>>,
     /// How many bytes a reader may still be given.
     allowance: Option<u64>,
@@ -43,6 +43,11 @@ pub struct Incoming {
     ended: Option<Instant>,
     /// Bytes as they came.
     received: u64,
+}
+
+/// What is needed for what is still to come.
+struct Rest {
+    exchange: Exchange,
     runtime: Arc<dyn Runtime>,
 }
 
@@ -80,7 +85,7 @@ impl Incoming {
     pub(crate) fn new(
         exchange: Exchange,
         reading: Reading<'_>,
-        runtime: Arc<dyn Runtime>,
+        runtime: &Arc<dyn Runtime>,
         now: Instant,
     ) -> Result<Self> {
         let decoder = reading.decoder()?;
@@ -96,23 +101,29 @@ impl Incoming {
             over: false,
             ended: None,
             received: 0,
-            runtime,
         };
         match (incoming.length, reading.limit) {
             (Some(length), Some(limit)) if length > limit => return Err(too_long()),
-            _ => incoming.take_what_is_here(exchange, now)?,
+            _ => {
+                let rest = incoming.take_what_is_here(exchange, now)?;
+                let keep = |exchange| Rest { exchange, runtime: Arc::clone(runtime) };
+                incoming.rest = rest.map(keep).map(Box::new);
+            }
         }
         Ok(incoming)
     }
 
     /// A small body comes with its head: then the exchange is over already, and the connection free
-    /// for the next.
-    fn take_what_is_here(&mut self, mut exchange: Exchange, now: Instant) -> Result<()> {
+    /// for the next. Otherwise gives it back.
+    fn take_what_is_here(
+        &mut self,
+        mut exchange: Exchange,
+        now: Instant,
+    ) -> Result<Option<Exchange>> {
         let machine = &exchange.machine;
         if machine.remaining_body().is_some() && !machine.buffered_body_complete() {
             // Left where it is, the rest can come behind it, in one piece.
-            self.rest = Some(Box::new(exchange));
-            return Ok(());
+            return Ok(Some(exchange));
         }
         loop {
             let event = exchange.buffered_event().map_err(|e| e.into_error(Phase::Body))?;
@@ -126,7 +137,7 @@ impl Incoming {
                 Some(Event::End) => {
                     self.ended = Some(now);
                     exchange.finish(now);
-                    return Ok(());
+                    return Ok(None);
                 }
                 Some(Event::Data(data)) => self.first = Some(join(self.first.take(), data)),
                 Some(Event::Upgraded(ahead)) => {
@@ -140,8 +151,7 @@ impl Incoming {
                 break;
             }
         }
-        self.rest = Some(Box::new(exchange));
-        Ok(())
+        Ok(Some(exchange))
     }
 
     /// The body as an `AsyncRead`, of `futures` and, with the feature, of tokio.
@@ -173,7 +183,7 @@ impl Incoming {
     /// The exchange, and what came beyond its head, when the connection was upgraded.
     pub(crate) fn into_upgraded(mut self) -> Option<(Exchange, Bytes)> {
         let ahead = *self.upgraded.take()?;
-        Some((*self.rest.take()?, ahead))
+        Some((self.rest.take()?.exchange, ahead))
     }
 
     /// The next piece, or `None` at the end.
@@ -205,8 +215,8 @@ impl Incoming {
     /// it is read to where it will stay. Leaves other bodies as they are.
     pub(crate) async fn gather(&mut self) -> Result<()> {
         let gathered = std::future::poll_fn(|cx| match &mut self.rest {
-            Some(exchange) if self.decoder.is_none() && !self.over => {
-                exchange.poll_gather(cx, &*self.runtime)
+            Some(rest) if self.decoder.is_none() && !self.over => {
+                rest.exchange.poll_gather(cx, &*rest.runtime)
             }
             _ => Poll::Ready(Ok(())),
         });
@@ -258,14 +268,15 @@ impl Incoming {
             self.received += first.len() as u64;
             return Poll::Ready(Ok(Some(first)));
         }
-        while let (Some(exchange), None) = (&mut self.rest, &self.upgraded) {
+        while let (Some(rest), None) = (&mut self.rest, &self.upgraded) {
+            let Rest { exchange, runtime } = &mut **rest;
             if self.over {
-                let sent = ready!(exchange.poll_rest(cx, &*self.runtime));
+                let sent = ready!(exchange.poll_rest(cx, &**runtime));
                 sent.map_err(|e| e.into_error(Phase::Send).after_sending(true))?;
                 self.finish();
                 break;
             }
-            let event = ready!(exchange.poll_event(cx, &*self.runtime));
+            let event = ready!(exchange.poll_event(cx, &**runtime));
             match event.map_err(|e| e.into_error(Phase::Body).after_sending(true))? {
                 Event::Data(data) => {
                     self.received += data.len() as u64;
@@ -285,8 +296,8 @@ impl Incoming {
     fn finish(&mut self) {
         let now = Instant::now();
         self.ended = Some(now);
-        if let Some(exchange) = self.rest.take() {
-            exchange.finish(now);
+        if let Some(rest) = self.rest.take() {
+            rest.exchange.finish(now);
         }
     }
 
@@ -323,8 +334,8 @@ fn undecodable(error: DecodeError) -> Error {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if let (Some(exchange), None) = (self.rest.take(), &self.upgraded) {
-            exchange.abandon();
+        if let (Some(rest), None) = (self.rest.take(), &self.upgraded) {
+            rest.exchange.abandon();
         }
     }
 }

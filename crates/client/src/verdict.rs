@@ -38,7 +38,7 @@ pub(crate) struct Memory {
     /// The URLs asked before the present one.
     previous: Vec<Url>,
     retries: History,
-    digest: Option<DigestSession>,
+    digest: Option<Box<DigestSession>>,
     /// Answers to a Digest challenge this request has carried.
     answers: u32,
     /// A redirect left the origin that the settings' credentials are for.
@@ -154,7 +154,7 @@ impl Call<'_> {
             && let Some(Credentials::Digest { user, password }) =
                 memory.credentials(&self.request, self.client)
         {
-            memory.digest = Some(DigestSession::new(user, password));
+            memory.digest = Some(Box::new(DigestSession::new(user, password)));
         }
         let Some(digest) = &mut memory.digest else { return false };
         let offers: Vec<_> = head.fields.get_all("www-authenticate").flat_map(challenges).collect();

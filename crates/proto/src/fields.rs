@@ -272,6 +272,7 @@ impl Fields {
         keep: impl Fn(&[u8], &[u8]) -> bool,
     ) -> Result<(), InvalidField> {
         match other.lines() {
+            Some([]) => Ok(()),
             Some(lines) if other.raw().all(|(name, value)| keep(name, value)) => {
                 self.extend_lines(lines, &other.spans)
             }
@@ -635,7 +636,8 @@ pub(crate) fn is_named<const LEN: usize>(token: &[u8], lower: &[u8; LEN]) -> boo
     let Ok(token) = <&[u8; LEN]>::try_from(token) else {
         return false;
     };
-    token.iter().zip(lower).fold(0, |different, (a, b)| different | ((a | 0x20) ^ b)) == 0
+    // Most names of a length differ at once.
+    (token[0] | 0x20) == lower[0] && token.iter().zip(lower).fold(0, |different, (a, b)| different | ((a | 0x20) ^ b)) == 0
 }
 
 #[cfg(test)]

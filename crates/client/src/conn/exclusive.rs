@@ -122,6 +122,8 @@ pub(super) struct Turn {
     deadlines: Deadlines,
     /// Something moved since the deadline was set, or the phase is new.
     stirred: bool,
+    /// Something came that may hold an event.
+    news: bool,
     /// Runs while the body waits for `100 Continue`.
     expect_timer: Option<BoxFuture<'static, ()>>,
     /// Which of the thread's blocks is being read into, if one of them.
@@ -141,6 +143,7 @@ impl Turn {
             phase: Phase::Send,
             deadlines: Deadlines { total: None, head: None, idle: None },
             stirred: false,
+            news: false,
             expect_timer: None,
             lent: None,
             untouched: false,
@@ -231,13 +234,18 @@ impl Conn {
             && let Poll::Ready(read) = self.poll_fill(cx, Wait::Beside)
         {
             read?;
+            self.turn.news = true;
         }
         loop {
-            if let Some(event) = self.buffered_event()? {
+            if self.turn.news
+                && let Some(event) = self.buffered_event()?
+            {
                 return Poll::Ready(Ok(event));
             }
+            self.turn.news = false;
             let wait = self.poll_flush(cx, runtime)?;
             ready!(self.poll_fill(cx, wait))?;
+            self.turn.news = true;
         }
     }
 
@@ -271,6 +279,7 @@ impl Conn {
             let wait = self.poll_flush(cx, runtime)?;
             self.make_room_for(missing);
             ready!(self.poll_read(cx, wait))?;
+            self.turn.news = true;
         }
         Poll::Ready(Ok(()))
     }

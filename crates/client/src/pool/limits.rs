@@ -34,11 +34,17 @@ impl Default for Limits {
 impl Limits {
     /// Whether a connection opened at `created` may not serve another exchange at `now`.
     pub(super) fn outlived(&self, created: Instant, now: Instant) -> bool {
-        self.max_lifetime.is_some_and(|max| now.saturating_duration_since(created) >= max)
+        passed(created, self.max_lifetime, now)
     }
 
     /// Whether a connection idle since `since` has been so for too long at `now`.
     pub(super) fn idled_out(&self, since: Instant, now: Instant) -> bool {
-        self.idle_timeout.is_some_and(|max| now.saturating_duration_since(since) >= max)
+        passed(since, self.idle_timeout, now)
     }
+}
+
+/// Whether `limit`, if there is one, was over at `now` when it began at `from`. What ends beyond the
+/// clock never does.
+fn passed(from: Instant, limit: Option<Duration>, now: Instant) -> bool {
+    limit.and_then(|limit| from.checked_add(limit)).is_some_and(|end| end <= now)
 }
