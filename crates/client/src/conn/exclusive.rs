@@ -453,7 +453,8 @@ impl Conn {
     /// Makes room for a read, at best where the last one's bytes were.
     fn make_room(&mut self) {
         let (room, buf) = (self.room, self.machine.recv_buf());
-        if room.is_in(buf) || buf.try_reclaim(room.bytes()) {
+        let has_block = self.turn.lent.is_some() || !buf.is_empty();
+        if room.is_in(buf) || (has_block && buf.try_reclaim(room.bytes())) {
             return;
         }
         if buf.is_empty() {

@@ -158,18 +158,23 @@ impl<L: StartLine> Receiver<L> {
     }
 
     fn poll_chunked<H>(&mut self, mut decoder: Decoder) -> Result<Option<Event<H>>, Error> {
-        loop {
-            let step = decoder.step(&self.buf, &self.limits).map_err(|error| self.fail(error))?;
-            self.state = State::Chunked(decoder);
-            match step {
-                Step::More => return self.need_more(UnexpectedEof::InBody),
-                Step::Skip(framing) => self.buf.advance(framing),
-                Step::Data(len) => return Ok(Some(Event::Data(self.take(len)))),
-                Step::Trailers => {
-                    self.state = State::Trailers;
-                    return self.poll_trailers();
-                }
+        let mut framing = 0;
+        let step = loop {
+            match decoder.step(&self.buf[framing..], &self.limits) {
+                Ok(Step::Skip(len)) => framing += len,
+                Ok(step) => break step,
+                Err(error) => return Err(self.fail(error)),
             }
+        };
+        self.state = State::Chunked(decoder);
+        self.buf.advance(framing);
+        match step {
+            Step::Data(len) => Ok(Some(Event::Data(self.take(len)))),
+            Step::Trailers => {
+                self.state = State::Trailers;
+                self.poll_trailers()
+            }
+            Step::More | Step::Skip(_) => self.need_more(UnexpectedEof::InBody),
         }
     }
 
