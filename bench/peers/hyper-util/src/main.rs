@@ -21,7 +21,7 @@ use rustls::{
 
 const CONFIGS: &[Config] = &[
     Config { name: "default", about: "HttpConnector and Client::builder as they come" },
-    Config { name: "best", about: "TCP_NODELAY, read buffer that may grow to 1 MiB" },
+    Config { name: "best", about: "TCP_NODELAY" },
 ];
 
 #[derive(Clone)]
@@ -39,7 +39,6 @@ impl HyperUtil {
         let mut builder = Client::builder(TokioExecutor::new());
         if setup.config == "best" {
             http.set_nodelay(true);
-            builder.http1_max_buf_size(1024 * 1024);
         }
         if setup.cold {
             builder.pool_max_idle_per_host(0);

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Either, Full};
 use hyper::{
     Method, Request, Uri,
     body::Incoming,
-    client::conn::http1::{Builder, SendRequest},
+    client::conn::http1::{self, SendRequest},
     header::HOST,
     http::uri::{Authority, Scheme},
 };
@@ -34,7 +34,7 @@ use tokio_rustls::{
 
 const CONFIGS: &[Config] = &[
     Config { name: "default", about: "tokio's TcpStream and http1::handshake as they come" },
-    Config { name: "best", about: "TCP_NODELAY, read buffer that may grow to 1 MiB" },
+    Config { name: "best", about: "TCP_NODELAY" },
 ];
 
 type Upload = Either<Full<Bytes>, Pieces>;
@@ -95,26 +95,22 @@ impl Hyper {
         }
         let sender = if secure {
             let name = ServerName::try_from(authority.host().to_owned())?;
-            self.handshake(self.tls.connect(name, tcp).await?).await?
+            handshake(self.tls.connect(name, tcp).await?).await?
         } else {
-            self.handshake(tcp).await?
+            handshake(tcp).await?
         };
         Ok(Lane { secure, authority, sender })
     }
+}
 
-    async fn handshake<S>(&self, socket: S) -> Result<SendRequest<Upload>, PeerError>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let mut builder = Builder::new();
-        if self.best {
-            builder.max_buf_size(1024 * 1024);
-        }
-        let (sender, connection) = builder.handshake(TokioIo::new(socket)).await?;
-        // What goes wrong in the task, the exchange gets to know as an error of its own.
-        tokio::spawn(async move { connection.await.unwrap_or_default() });
-        Ok(sender)
-    }
+async fn handshake<S>(socket: S) -> Result<SendRequest<Upload>, PeerError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
+    // What goes wrong in the task, the exchange gets to know as an error of its own.
+    tokio::spawn(async move { connection.await.unwrap_or_default() });
+    Ok(sender)
 }
 
 impl Lane {
@@ -140,7 +136,7 @@ impl AsyncPeer for Hyper {
         };
         let request = Request::builder()
             .method(method)
-            .uri(uri.path_and_query().map_or("/", |path| path.as_str()))
+            .uri(uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from))
             .header(HOST, lane.authority.as_str())
             .body(body)?;
         lane.sender.ready().await?;

@@ -9,7 +9,6 @@ use std::{
     },
 };
 
-use http::Uri;
 use mimus_bench_kit::{
     Ask, AsyncPeer, Cold, Config, Deliver, Job, Outgoing, PeerError, Seen, Setup, Upload, locked,
     run_async,
@@ -101,13 +100,18 @@ impl Nexus {
     }
 }
 
+/// The URL as its caller has it: where to connect, and what to ask for there.
+fn split(url: &str) -> Option<(&str, &str)> {
+    let authority = url.find("://")? + 3;
+    let path = authority + url[authority..].find('/')?;
+    Some(url.split_at(path))
+}
+
 impl AsyncPeer for Nexus {
     const COLD: Cold = Cold::Configured;
 
     async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
-        let uri: Uri = ask.url.parse()?;
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let origin = ask.url.strip_suffix(path).unwrap_or(ask.url);
+        let (origin, path) = split(ask.url).ok_or("the URL has no path")?;
         let room = BUFFER + self.body.load(Ordering::Relaxed);
         let mut lane = match self.take(origin, room) {
             Some(lane) => lane,

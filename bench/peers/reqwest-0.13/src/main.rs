@@ -11,7 +11,8 @@ const CONFIGS: &[Config] = &[
     Config { name: "default", about: "Client::builder as it comes, and the CA" },
     Config {
         name: "best",
-        about: "HTTP/1.1 only, no proxy lookup, no Referer, TCP_NODELAY and an unbounded pool (as by default)",
+        about: "HTTP/1.1 only, no proxy lookup, no Referer; TCP_NODELAY and an unbounded pool (as \
+                by default)",
     },
 ];
 

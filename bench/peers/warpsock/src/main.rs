@@ -12,11 +12,13 @@ use warpsock::{Client, Error, HttpVersion};
 const CONFIGS: &[Config] = &[
     Config {
         name: "default",
-        about: "Client::builder as it comes (6 connections an origin, no timeouts), certificates checked",
+        about: "Client::builder as it comes (6 connections an origin, no timeouts), certificates \
+                checked",
     },
     Config {
         name: "best",
-        about: "HTTP/1.1 only, no upgrade to HTTP/3, unbounded connections and pool, certificates checked",
+        about: "HTTP/1.1 only, no upgrade to HTTP/3, any number of connections of which 1024 are \
+                kept, certificates checked",
     },
 ];
 

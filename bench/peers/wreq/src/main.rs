@@ -6,14 +6,14 @@ use futures_util::StreamExt;
 use mimus_bench_kit::{
     Ask, AsyncPeer, Cold, Config, Deliver, Outgoing, PeerError, Seen, Setup, locked, run_async,
 };
-use wreq::{Body, Client, http1::Http1Options, tls::trust::CertStore};
+use wreq::{Body, Client, tls::trust::CertStore};
 
 const CONFIGS: &[Config] = &[
     Config { name: "default", about: "Client::builder as it comes, and the CA" },
     Config {
         name: "best",
-        about: "HTTP/1.1 only, no proxy lookup, no Referer, read buffer that may grow to 1 MiB, \
-                TCP_NODELAY and an unbounded pool (as by default)",
+        about: "HTTP/1.1 only, no proxy lookup, no Referer; TCP_NODELAY and an unbounded pool (as \
+                by default)",
     },
 ];
 
@@ -27,9 +27,7 @@ impl Wreq {
             builder = builder.tls_cert_store(CertStore::from_pem_stack(ca)?);
         }
         if setup.config == "best" {
-            let options = Http1Options::builder().max_buf_size(1024 * 1024).build();
-            builder = builder.http1_only().http1_options(options);
-            builder = builder.no_proxy().referer(false).tcp_nodelay(true);
+            builder = builder.http1_only().no_proxy().referer(false).tcp_nodelay(true);
         }
         if setup.cold {
             builder = builder.pool_max_idle_per_host(0);
