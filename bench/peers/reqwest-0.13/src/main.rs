@@ -1,0 +1,63 @@
+//! reqwest 0.13, on rustls.
+
+use std::process::ExitCode;
+
+use mimus_bench_kit::{
+    Ask, AsyncPeer, Cold, Config, Deliver, Outgoing, PeerError, Seen, Setup, locked, run_async,
+};
+use reqwest::{Body, Certificate, Client};
+
+const CONFIGS: &[Config] = &[
+    Config { name: "default", about: "Client::builder as it comes, and the CA" },
+    Config {
+        name: "best",
+        about: "HTTP/1.1 only, no proxy lookup, no Referer; TCP_NODELAY and an unbounded pool (as \
+                by default)",
+    },
+];
+
+#[derive(Clone)]
+struct Reqwest(Client);
+
+impl Reqwest {
+    fn new(setup: &Setup) -> Result<Self, PeerError> {
+        let mut builder = Client::builder();
+        if let Some(ca) = &setup.ca {
+            builder = builder.tls_certs_only([Certificate::from_pem(ca)?]);
+        }
+        if setup.config == "best" {
+            builder = builder.http1_only().no_proxy().referer(false).tcp_nodelay(true);
+        }
+        if setup.cold {
+            builder = builder.pool_max_idle_per_host(0);
+        }
+        Ok(Self(builder.build()?))
+    }
+}
+
+impl AsyncPeer for Reqwest {
+    const COLD: Cold = Cold::Configured;
+
+    async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
+        let request = match ask.upload {
+            Outgoing::None => self.0.get(ask.url),
+            Outgoing::Known(bytes) => self.0.post(ask.url).body(bytes),
+            Outgoing::Stream(pieces) => self.0.post(ask.url).body(Body::wrap_stream(pieces)),
+        };
+        let mut response = request.send().await?;
+        seen.status(response.status().as_u16());
+        if ask.deliver == Deliver::Bytes {
+            seen.whole(&response.bytes().await?);
+            return Ok(());
+        }
+        while let Some(piece) = response.chunk().await? {
+            seen.piece(&piece);
+        }
+        Ok(())
+    }
+}
+
+fn main() -> ExitCode {
+    let version = locked(include_str!("../Cargo.lock"), "reqwest");
+    run_async("reqwest-0.13", &version, CONFIGS, Reqwest::new)
+}

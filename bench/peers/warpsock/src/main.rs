@@ -1,0 +1,94 @@
+//! warpsock 4 (formerly Specter), on BoringSSL.
+
+use std::process::ExitCode;
+
+use futures_util::TryStreamExt;
+use mimus_bench_kit::{
+    Ask, AsyncPeer, Cold, Config, Deliver, Job, Outgoing, PeerError, Seen, Setup, Upload, locked,
+    run_async,
+};
+use warpsock::{Client, Error, HttpVersion};
+
+const CONFIGS: &[Config] = &[
+    Config {
+        name: "default",
+        about: "Client::builder as it comes (6 connections an origin, no timeouts), certificates \
+                checked",
+    },
+    Config {
+        name: "best",
+        about: "HTTP/1.1 only, no upgrade to HTTP/3, any number of connections of which 1024 are \
+                kept, certificates checked",
+    },
+];
+
+#[derive(Clone)]
+struct Warpsock {
+    client: Client,
+    best: bool,
+}
+
+impl Warpsock {
+    fn new(setup: &Setup) -> Result<Self, PeerError> {
+        // For localhost it checks no certificate, which no other client is spared.
+        let mut builder = Client::builder().localhost_allows_invalid_certs(false);
+        if let Some(ca) = &setup.ca {
+            builder = builder.add_root_certificate(ca.clone());
+        }
+        let best = setup.config == "best";
+        if best {
+            builder = builder.prefer_http2(false).h3_upgrade(false);
+            builder = builder.h1_max_connections_per_origin(0).pool_max_idle_per_host(1024);
+        }
+        if setup.cold {
+            builder = builder.pool_max_idle_per_host(0);
+        }
+        Ok(Self { client: builder.build()?, best })
+    }
+}
+
+impl AsyncPeer for Warpsock {
+    const COLD: Cold = Cold::Configured;
+
+    async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
+        let streams = matches!(ask.upload, Outgoing::Stream(_)) || ask.deliver != Deliver::Bytes;
+        let mut request = match ask.upload {
+            Outgoing::None => self.client.get(ask.url),
+            Outgoing::Known(bytes) => self.client.post(ask.url).body(bytes),
+            Outgoing::Stream(pieces) => {
+                self.client.post(ask.url).body_stream(pieces.map_err(Error::Io))
+            }
+        };
+        if self.best {
+            request = request.version(HttpVersion::Http1_1);
+        }
+        if !streams {
+            let response = request.send().await?;
+            seen.status(response.status_code());
+            seen.whole(&response.bytes()?);
+            return Ok(());
+        }
+        let mut response = request.send_streaming().await?;
+        seen.status(response.status_code());
+        let body = response.body_mut();
+        if ask.deliver == Deliver::Bytes {
+            seen.whole(&body.collect_to_bytes().await?);
+            return Ok(());
+        }
+        while let Some(piece) = body.chunk().await {
+            seen.piece(&piece?);
+        }
+        Ok(())
+    }
+
+    fn unsupported(&self, job: &Job) -> Option<String> {
+        let streams = matches!(job.upload, Upload::Chunked(_) | Upload::Paced { .. })
+            || job.deliver != Deliver::Bytes;
+        (streams && !self.best).then(|| "by default it streams over HTTP/2 only".to_owned())
+    }
+}
+
+fn main() -> ExitCode {
+    let version = locked(include_str!("../Cargo.lock"), "warpsock");
+    run_async("warpsock", &version, CONFIGS, Warpsock::new)
+}
