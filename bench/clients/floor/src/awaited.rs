@@ -18,7 +18,7 @@ use tokio::{
 use tokio_boring::SslStream;
 
 use crate::{
-    reply::{Framing, Inbox},
+    reply::{Buffers, Framing},
     request::{LAST_CHUNK, Request, chunk_size, joined},
 };
 
@@ -43,6 +43,8 @@ impl Clone for Floor {
 struct Kept {
     request: Request,
     connection: Option<Connection>,
+    /// Of the last connection, when it is kept no longer.
+    buffers: Option<Buffers>,
 }
 
 enum Connection {
@@ -52,8 +54,7 @@ enum Connection {
 
 struct Wire<S> {
     socket: S,
-    inbox: Inbox,
-    joined: Vec<u8>,
+    buffers: Buffers,
 }
 
 impl Floor {
@@ -67,27 +68,35 @@ impl Floor {
             Some(kept) => Ok(kept),
             None => {
                 let request = Request::new(ask.url, &ask.upload)?;
-                Ok(Box::new(Kept { request, connection: None }))
+                Ok(Box::new(Kept { request, connection: None, buffers: None }))
             }
         }
     }
 
     fn keep(&self, mut kept: Box<Kept>) {
         if self.cold {
-            kept.connection = None;
+            kept.buffers = kept.connection.take().map(|connection| match connection {
+                Connection::Plain(wire) => wire.buffers,
+                Connection::Tls(wire) => wire.buffers,
+            });
         }
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 
-    async fn connect(&self, request: &Request) -> Result<Connection, PeerError> {
+    async fn connect(
+        &self,
+        request: &Request,
+        buffers: Option<Buffers>,
+    ) -> Result<Connection, PeerError> {
+        let buffers = buffers.map_or_else(Buffers::new, Buffers::emptied);
         let plain = TcpStream::connect(&request.addresses[..]).await?;
         plain.set_nodelay(true)?;
         match (request.tls, &self.tls) {
-            (false, _) => Ok(Connection::Plain(Wire::new(plain))),
+            (false, _) => Ok(Connection::Plain(Wire { socket: plain, buffers })),
             (true, Some(tls)) => {
                 let socket = tokio_boring::connect(tls.configure()?, &request.host, plain);
                 let socket = socket.await.map_err(|e| e.to_string())?;
-                Ok(Connection::Tls(Wire::new(socket)))
+                Ok(Connection::Tls(Wire { socket, buffers }))
             }
             (true, None) => Err("https without --ca".into()),
         }
@@ -101,7 +110,7 @@ impl AsyncPeer for Floor {
         let mut kept = self.take(&ask)?;
         let connection = match &mut kept.connection {
             Some(connection) => connection,
-            none => none.insert(self.connect(&kept.request).await?),
+            none => none.insert(self.connect(&kept.request, kept.buffers.take()).await?),
         };
         let head = &kept.request.head;
         match connection {
@@ -114,10 +123,6 @@ impl AsyncPeer for Floor {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
-    fn new(socket: S) -> Self {
-        Self { socket, inbox: Inbox::new(), joined: Vec::new() }
-    }
-
     async fn exchange(
         &mut self,
         head: &[u8],
@@ -154,7 +159,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// All of the parts: as one where the socket or the size permits.
     async fn write(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         if !self.socket.is_write_vectored() {
-            if let Some(all) = joined(parts, &mut self.joined) {
+            if let Some(all) = joined(parts, &mut self.buffers.joined) {
                 return self.socket.write_all(all).await;
             }
             for part in parts {
@@ -173,13 +178,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 
     async fn fill(&mut self) -> Result<(), PeerError> {
-        let n = self.socket.read(self.inbox.room()).await?;
-        self.inbox.filled(n)
+        let n = self.socket.read(self.buffers.inbox.room()).await?;
+        self.buffers.inbox.filled(n)
     }
 
     async fn receive(&mut self, deliver: Deliver, seen: &mut Seen) -> Result<(), PeerError> {
         let (status, mut framing) = loop {
-            if let Some(head) = self.inbox.head()? {
+            if let Some(head) = self.buffers.inbox.head()? {
                 break head;
             }
             self.fill().await?;
@@ -198,9 +203,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), PeerError> {
         while !framing.is_over() {
-            let step = framing.step(self.inbox.here())?;
-            take(&self.inbox.here()[step.data]);
-            self.inbox.used(step.used);
+            let step = framing.step(self.buffers.inbox.here())?;
+            take(&self.buffers.inbox.here()[step.data]);
+            self.buffers.inbox.used(step.used);
             if step.used == 0 {
                 self.fill().await?;
             }
@@ -211,9 +216,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// The body as one: from where it was read to if all of it came with the head, else in memory of
     /// its own, to which what is still to come is read.
     async fn collect(&mut self, mut framing: Framing, seen: &mut Seen) -> Result<(), PeerError> {
-        if let Some(length) = framing.all_of(self.inbox.here()) {
-            seen.whole(&self.inbox.here()[..length]);
-            self.inbox.used(length);
+        if let Some(length) = framing.all_of(self.buffers.inbox.here()) {
+            seen.whole(&self.buffers.inbox.here()[..length]);
+            self.buffers.inbox.used(length);
             return Ok(());
         }
         let mut all = Vec::with_capacity(framing.expected()?);
@@ -222,8 +227,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             seen.whole(&all);
             return Ok(());
         };
-        all.extend_from_slice(self.inbox.here());
-        self.inbox.used(all.len());
+        all.extend_from_slice(self.buffers.inbox.here());
+        self.buffers.inbox.used(all.len());
         while let left @ 1.. = length - all.len() as u64 {
             let room = usize::try_from(left)?.min(READ);
             if self.socket.read_buf(&mut (&mut all).limit(room)).await? == 0 {

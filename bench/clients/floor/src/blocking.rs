@@ -12,7 +12,7 @@ use futures_core::Stream;
 use mimus_bench_kit::{Ask, BlockingPeer, Cold, Deliver, Outgoing, PeerError, Pieces, Seen};
 
 use crate::{
-    reply::{Framing, Inbox},
+    reply::{Buffers, Framing},
     request::{LAST_CHUNK, Request, chunk_size, joined},
 };
 
@@ -21,12 +21,13 @@ pub struct Floor {
     cold: bool,
     request: Option<Request>,
     connection: Option<Connection>,
+    /// Of the last connection, when it is kept no longer.
+    buffers: Option<Buffers>,
 }
 
 struct Connection {
     wire: Wire,
-    inbox: Inbox,
-    joined: Vec<u8>,
+    buffers: Buffers,
 }
 
 enum Wire {
@@ -36,10 +37,10 @@ enum Wire {
 
 impl Floor {
     pub fn new(tls: Option<SslConnector>, cold: bool) -> Self {
-        Self { tls, cold, request: None, connection: None }
+        Self { tls, cold, request: None, connection: None, buffers: None }
     }
 
-    fn connect(&self, request: &Request) -> Result<Connection, PeerError> {
+    fn connect(&mut self, request: &Request) -> Result<Connection, PeerError> {
         let plain = TcpStream::connect(&request.addresses[..])?;
         plain.set_nodelay(true)?;
         let wire = match (request.tls, &self.tls) {
@@ -50,7 +51,8 @@ impl Floor {
             }
             (true, None) => return Err("https without --ca".into()),
         };
-        Ok(Connection { wire, inbox: Inbox::new(), joined: Vec::new() })
+        let buffers = self.buffers.take().map_or_else(Buffers::new, Buffers::emptied);
+        Ok(Connection { wire, buffers })
     }
 }
 
@@ -71,7 +73,10 @@ impl BlockingPeer for Floor {
         connection.send(&request.head, ask.upload)?;
         connection.receive(ask.deliver, seen)?;
         self.request = Some(request);
-        self.connection = (!self.cold).then_some(connection);
+        match self.cold {
+            true => self.buffers = Some(connection.buffers),
+            false => self.connection = Some(connection),
+        }
         Ok(())
     }
 }
@@ -110,7 +115,7 @@ impl Connection {
         let tcp = match &mut self.wire {
             Wire::Plain(tcp) => tcp,
             Wire::Tls(tls) => {
-                return match joined(parts, &mut self.joined) {
+                return match joined(parts, &mut self.buffers.joined) {
                     Some(all) => tls.write_all(all),
                     None => parts.iter().try_for_each(|part| tls.write_all(part)),
                 };
@@ -127,17 +132,17 @@ impl Connection {
     }
 
     fn fill(&mut self) -> Result<(), PeerError> {
-        let room = self.inbox.room();
+        let room = self.buffers.inbox.room();
         let n = match &mut self.wire {
             Wire::Plain(tcp) => tcp.read(room)?,
             Wire::Tls(tls) => tls.read(room)?,
         };
-        self.inbox.filled(n)
+        self.buffers.inbox.filled(n)
     }
 
     fn receive(&mut self, deliver: Deliver, seen: &mut Seen) -> Result<(), PeerError> {
         let (status, mut framing) = loop {
-            if let Some(head) = self.inbox.head()? {
+            if let Some(head) = self.buffers.inbox.head()? {
                 break head;
             }
             self.fill()?;
@@ -156,9 +161,9 @@ impl Connection {
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), PeerError> {
         while !framing.is_over() {
-            let step = framing.step(self.inbox.here())?;
-            take(&self.inbox.here()[step.data]);
-            self.inbox.used(step.used);
+            let step = framing.step(self.buffers.inbox.here())?;
+            take(&self.buffers.inbox.here()[step.data]);
+            self.buffers.inbox.used(step.used);
             if step.used == 0 {
                 self.fill()?;
             }
@@ -169,16 +174,16 @@ impl Connection {
     /// The body as one: from where it was read to if all of it came with the head, else in memory of
     /// its own, to which what is still to come is read.
     fn collect(&mut self, mut framing: Framing, seen: &mut Seen) -> Result<(), PeerError> {
-        if let Some(length) = framing.all_of(self.inbox.here()) {
-            seen.whole(&self.inbox.here()[..length]);
-            self.inbox.used(length);
+        if let Some(length) = framing.all_of(self.buffers.inbox.here()) {
+            seen.whole(&self.buffers.inbox.here()[..length]);
+            self.buffers.inbox.used(length);
             return Ok(());
         }
         let mut all = Vec::with_capacity(framing.expected()?);
         match (framing, &self.wire) {
             (Framing::Length(length), Wire::Plain(tcp)) => {
-                all.extend_from_slice(self.inbox.here());
-                self.inbox.used(all.len());
+                all.extend_from_slice(self.buffers.inbox.here());
+                self.buffers.inbox.used(all.len());
                 while (all.len() as u64) < length {
                     let spare = rustix::buffer::spare_capacity(&mut all);
                     if rustix::io::read(tcp, spare)? == 0 {

@@ -18,6 +18,26 @@ pub struct Inbox {
     here: Range<usize>,
 }
 
+/// What is used again for each exchange, also by the next connection.
+#[derive(Debug)]
+pub struct Buffers {
+    pub inbox: Inbox,
+    /// Where parts are joined that go out as one.
+    pub joined: Vec<u8>,
+}
+
+impl Buffers {
+    pub fn new() -> Self {
+        Self { inbox: Inbox::new(), joined: Vec::new() }
+    }
+
+    /// For a new connection.
+    pub fn emptied(mut self) -> Self {
+        self.inbox.here = 0..0;
+        self
+    }
+}
+
 /// How the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
@@ -38,7 +58,7 @@ pub enum Chunk {
 }
 
 impl Inbox {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self { buffer: vec![0; BUFFER].into(), here: 0..0 }
     }
 
