@@ -36,7 +36,8 @@ pub struct Job {
     /// Exchanges begun each second, on a schedule that does not wait for answers; `None` is as fast as
     /// they come. Latency counts from when an exchange was due.
     pub rate: Option<f64>,
-    /// Exchanges before the block that are not counted.
+    /// Exchanges before the block that are not counted, but for their failures. No fewer than
+    /// `in_flight`, so that every connection is there when the block begins.
     pub warm_up: u64,
 }
 

@@ -4,6 +4,8 @@ mod asynchronous;
 mod blocking;
 mod plan;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use asynchronous::async_session;
 pub(crate) use blocking::blocking_session;
