@@ -51,8 +51,6 @@ pub struct RowSummary {
     pub contender: String,
     /// What it is to us.
     pub kind: Kind,
-    /// How it waits.
-    pub mode: Mode,
     /// How it stands.
     pub state: State,
     /// What it cost, by metric, in the order of the summary's metrics; `None` if not measured.
@@ -198,7 +196,6 @@ impl View<'_> {
         Some(RowSummary {
             contender: row.contender.clone(),
             kind,
-            mode,
             cpu: stats::median(&cpu).filter(|_| state == State::Sound),
             state,
             costs,

@@ -10,8 +10,6 @@ use crate::pin::Pin;
 use crate::progress::Progress;
 use crate::record::Row;
 
-/// Rounds that are made even if the time is over: with ten pairs the exact test can reach p = 0.002.
-const MIN_ROUNDS: usize = 10;
 /// Rounds after which more would not tell more.
 const MAX_ROUNDS: usize = 60;
 /// How long one block may take before its client is given up.
@@ -69,6 +67,8 @@ pub struct Plan {
     pub workload: usize,
     /// Seconds for all rounds.
     pub seconds: f64,
+    /// Rounds that are made even if that is over.
+    pub min_rounds: usize,
 }
 
 /// Makes the rounds. `began` is where the bar stood before.
@@ -82,7 +82,7 @@ pub fn run(entrants: &mut [Entrant], job: &Job, plan: Plan, progress: &Progress,
     for round in 0..MAX_ROUNDS {
         let spent = clock.elapsed().as_secs_f64();
         let next = if round == 0 { 0.0 } else { spent / round as f64 };
-        if round >= MIN_ROUNDS && spent + next > plan.seconds {
+        if round >= plan.min_rounds && spent + next > plan.seconds {
             return;
         }
         progress.at(began + spent.min(plan.seconds) as u64);

@@ -257,7 +257,12 @@ impl Stage<'_> {
                 None => rows.push(Row::new(contender.id())),
             }
         }
-        let plan = Plan { seed: self.options.seed, workload: place, seconds: size.seconds };
+        let plan = Plan {
+            seed: self.options.seed,
+            workload: place,
+            seconds: size.seconds,
+            min_rounds: workload.min_rounds,
+        };
         rounds::run(&mut entrants, &job, plan, progress, began);
         rows.extend(entrants.into_iter().map(|entrant| entrant.row));
         Some(Measured { id: workload.id.clone(), job, rows })

@@ -191,6 +191,10 @@ pub struct Workload {
     pub quick: Option<Size>,
     /// Size in a full run.
     pub full: Size,
+    /// Rounds that are made even if the time is over; ten if not said, with which the exact paired test
+    /// can reach p = 0.002.
+    #[serde(default = "ten")]
+    pub min_rounds: usize,
     /// The groups whose instructions, system calls and allocations are counted.
     #[serde(default)]
     pub counts: Vec<String>,
@@ -204,6 +208,10 @@ pub struct Workload {
 
 fn one() -> u32 {
     1
+}
+
+fn ten() -> usize {
+    10
 }
 
 fn nothing() -> Upload {
