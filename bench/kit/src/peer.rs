@@ -1,16 +1,14 @@
 //! What a measured client has to be able to do: one exchange.
 
-use std::time::Instant;
-
 use bytes::Bytes;
 
-use crate::job::{Deliver, Job};
+use crate::{Deliver, Job, Pieces, Seen};
 
 /// Why an exchange failed.
 pub type PeerError = Box<dyn std::error::Error + Send + Sync>;
 
 /// One exchange to make.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Ask<'a> {
     /// What to ask for.
     pub url: &'a str,
@@ -22,18 +20,33 @@ pub struct Ask<'a> {
 }
 
 /// A request body, before it takes the form that the client wants.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Outgoing {
     /// None: a GET.
     None,
     /// All there, to be sent with Content-Length.
     Known(Bytes),
     /// To be streamed in pieces, chunked; the type is a `Stream`, an `http_body::Body` and a `Read`.
-    Stream(crate::upload::Pieces),
+    Stream(Pieces),
+}
+
+/// How a client comes to open a connection for each exchange of a [`Job`] that is `cold`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cold {
+    /// It is told when it is made ([`Setup::cold`](crate::Setup::cold)) and keeps no connection.
+    Configured,
+    /// It has no such setting: a client is made for each exchange, within the timed part.
+    NewClient,
 }
 
 /// A client on an async runtime.
+///
+/// A clone shares the connections of the original, as far as the client's own clones do. There is one
+/// clone for each exchange under way at a time; a clone is never asked for two exchanges at once.
 pub trait AsyncPeer: Clone + Send + Sync + 'static {
+    /// How it opens a connection for each exchange.
+    const COLD: Cold = Cold::NewClient;
+
     /// Makes one exchange, over a kept connection where the client has one, and tells `seen` of the
     /// status and of the body as it comes.
     fn exchange(
@@ -51,6 +64,9 @@ pub trait AsyncPeer: Clone + Send + Sync + 'static {
 
 /// A client that blocks its thread.
 pub trait BlockingPeer: 'static {
+    /// How it opens a connection for each exchange.
+    const COLD: Cold = Cold::NewClient;
+
     /// As [`AsyncPeer::exchange`].
     fn exchange(&mut self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError>;
 
@@ -58,21 +74,5 @@ pub trait BlockingPeer: 'static {
     fn unsupported(&self, job: &Job) -> Option<String> {
         let _ = job;
         None
-    }
-}
-
-/// What is seen of one response.
-#[derive(Debug)]
-pub struct Seen {
-    pub(crate) began: Instant,
-    pub(crate) deliver: Deliver,
-    pub(crate) status: u16,
-    pub(crate) bytes: u64,
-}
-
-impl Seen {
-    /// The status came.
-    pub fn status(&mut self, status: u16) {
-        self.status = status;
     }
 }

@@ -22,6 +22,8 @@ mod server;
 mod stats;
 mod suite;
 mod table;
+#[cfg(test)]
+mod testing;
 
 use std::path::Path;
 use std::process::ExitCode;
