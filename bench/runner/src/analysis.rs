@@ -174,12 +174,7 @@ impl View<'_> {
         let mut rows: Vec<RowSummary> = rows.collect();
         let place = |id: &str| self.record.suite.contenders.iter().position(|c| c.id() == id);
         rows.sort_by_key(|row| place(&row.contender));
-        Summary {
-            id: self.workload.id.clone(),
-            title: self.workload.title.clone(),
-            metrics,
-            rows,
-        }
+        Summary { id: self.workload.id.clone(), title: self.workload.title.clone(), metrics, rows }
     }
 
     fn row_summary(&self, row: &Row, metrics: &[Metric]) -> Option<RowSummary> {

@@ -108,9 +108,8 @@ impl Budgets {
     /// Takes in what was found: rows that were counted replace theirs, others stay.
     pub fn update(&mut self, found: Vec<Budget>) {
         for new in found {
-            let same = |old: &&mut Budget| {
-                old.workload == new.workload && old.contender == new.contender
-            };
+            let same =
+                |old: &&mut Budget| old.workload == new.workload && old.contender == new.contender;
             match self.budgets.iter_mut().find(same) {
                 Some(old) => *old = new,
                 None => self.budgets.push(new),
@@ -155,7 +154,8 @@ fn standing(budget: Option<f64>, found: Option<f64>) -> Standing {
 
 /// Prints the lines; fails if one is over, or could not be counted.
 pub fn report(lines: &[Line]) -> ExitCode {
-    let mut table = table::new(&["workload", "contender", "count", "budget", "found", "change", ""]);
+    let mut table =
+        table::new(&["workload", "contender", "count", "budget", "found", "change", ""]);
     let (mut bad, mut loose) = (0, 0);
     for line in lines {
         let call = match line.standing {
@@ -167,7 +167,8 @@ pub fn report(lines: &[Line]) -> ExitCode {
         };
         bad += usize::from(matches!(line.standing, Standing::Over | Standing::Uncounted));
         loose += usize::from(line.standing == Standing::Loose);
-        let change = line.budget.zip(line.found).map(|(b, f)| format!("{:+.1} %", (f / b - 1.0) * 100.0));
+        let change =
+            line.budget.zip(line.found).map(|(b, f)| format!("{:+.1} %", (f / b - 1.0) * 100.0));
         table.add_row([
             line.workload.clone(),
             line.contender.clone(),
@@ -227,9 +228,12 @@ mod tests {
         let uncounted = Budget { counts: Counts::default(), ..row(1.0, 1.0) };
         let found = standings(row(10_000.0, 8.0), uncounted);
         assert_eq!(found, [Standing::Uncounted, Standing::Uncounted]);
-        assert!(Budgets::default().compare(&[row(1.0, 1.0)]).iter().all(|line| {
-            line.standing == Standing::Unbudgeted
-        }));
+        assert!(
+            Budgets::default()
+                .compare(&[row(1.0, 1.0)])
+                .iter()
+                .all(|line| { line.standing == Standing::Unbudgeted })
+        );
     }
 
     #[test]

@@ -45,7 +45,9 @@ impl Lines {
     /// Sends a line.
     pub fn send(&mut self, line: &str) -> Result<()> {
         let input = self.input.as_mut().context("its stdin is closed")?;
-        writeln!(input, "{line}").and_then(|()| input.flush()).context("it does not listen any more")
+        writeln!(input, "{line}")
+            .and_then(|()| input.flush())
+            .context("it does not listen any more")
     }
 
     /// Waits for a line, for at most `limit`.

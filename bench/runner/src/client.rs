@@ -33,7 +33,9 @@ impl Program {
             command.arg("--ca").arg(ca);
         }
         // A proxy of the environment would be measured instead.
-        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        for name in
+            ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+        {
             command.env_remove(name);
         }
     }

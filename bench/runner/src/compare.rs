@@ -81,7 +81,8 @@ pub fn report(before: &Record, after: &Record) -> ExitCode {
 }
 
 fn table_of(changes: &[Change]) -> Table {
-    let mut table = table::new(&["workload", "contender", "what", "before -> after", "ratio", "p", ""]);
+    let mut table =
+        table::new(&["workload", "contender", "what", "before -> after", "ratio", "p", ""]);
     for change in changes.iter().filter(|change| change.call != Call::Same) {
         let ratio = change.ratio;
         table.add_row([
@@ -149,7 +150,8 @@ impl Pair<'_> {
         };
         let [before, after]: [Vec<f64>; 2] = costs;
         let ratio = stats::unpaired_ratio(&after, &before, self.records[1].options.seed)?;
-        let values = format!("{:.4} -> {:.4}{unit}", stats::median(&before)?, stats::median(&after)?);
+        let values =
+            format!("{:.4} -> {:.4}{unit}", stats::median(&before)?, stats::median(&after)?);
         let beyond = ratio.excludes_one() && (ratio.value - 1.0).abs() > TIME_TOLERANCE;
         let call = match (beyond, ratio.value > 1.0) {
             (false, _) => Call::Same,
@@ -181,7 +183,14 @@ impl Pair<'_> {
         Some(self.change(count.title(), values, ratio, None, call))
     }
 
-    fn change(&self, what: &str, values: String, ratio: Interval, p: Option<f64>, call: Call) -> Change {
+    fn change(
+        &self,
+        what: &str,
+        values: String,
+        ratio: Interval,
+        p: Option<f64>,
+        call: Call,
+    ) -> Change {
         Change {
             workload: self.workloads[0].id.clone(),
             contender: self.rows[0].contender.clone(),

@@ -125,8 +125,10 @@ impl Counters {
                 None
             }
         };
-        counts.instructions =
-            keep("instructions", self.valgrind.then(|| self.instructions(program, job)).transpose());
+        counts.instructions = keep(
+            "instructions",
+            self.valgrind.then(|| self.instructions(program, job)).transpose(),
+        );
         counts.system_calls =
             keep("system calls", self.strace.then(|| self.system_calls(program, job)).transpose());
         let heap = self.preload.as_deref().map(|preload| allocations(preload, program, job));
@@ -239,7 +241,8 @@ fn starts(program: &str) -> bool {
 /// The total of a callgrind file.
 fn instructions_in(text: &str) -> Option<u64> {
     let total = |key: &str| {
-        text.lines().find_map(|line| line.strip_prefix(key)?.split_whitespace().next()?.parse().ok())
+        text.lines()
+            .find_map(|line| line.strip_prefix(key)?.split_whitespace().next()?.parse().ok())
     };
     total("totals:").or_else(|| total("summary:"))
 }
@@ -265,7 +268,8 @@ mod tests {
 
     #[test]
     fn callgrind_totals_are_read() {
-        let file = "# callgrind format\nevents: Ir\nsummary: 9\n\nfn=(1) main\n1 5\n\ntotals: 123456\n";
+        let file =
+            "# callgrind format\nevents: Ir\nsummary: 9\n\nfn=(1) main\n1 5\n\ntotals: 123456\n";
         assert_eq!(instructions_in(file), Some(123_456));
         assert_eq!(instructions_in("summary: 77\n"), Some(77));
         assert_eq!(instructions_in("nothing"), None);

@@ -49,7 +49,10 @@ impl Machine {
             memory: memory().unwrap_or(0),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             rustc: output("rustc", &["--version"]),
-            commit: output("git", &["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]),
+            commit: output(
+                "git",
+                &["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+            ),
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             load: first_line("/proc/loadavg"),
         }

@@ -58,7 +58,8 @@ mod tests {
         let before = sched_getaffinity(None).expect("affinity");
         let status = on_core(Some(0), || Ok(std::fs::read_to_string("/proc/thread-self/status")?))
             .expect("core 0 is there");
-        let list = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).expect("a list");
+        let list =
+            status.lines().find(|line| line.starts_with("Cpus_allowed_list")).expect("a list");
         assert_eq!(list.split_whitespace().nth(1), Some("0"));
         assert_eq!(sched_getaffinity(None).expect("affinity"), before);
     }

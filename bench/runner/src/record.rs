@@ -301,7 +301,8 @@ impl<'de> Deserialize<'de> for Times {
         use serde::de::Error;
         let text = String::deserialize(deserializer)?;
         let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
-        let times = Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(D::Error::custom)?;
+        let times =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(D::Error::custom)?;
         Ok(Self(times))
     }
 }

@@ -58,10 +58,8 @@ pub fn run(arguments: &Run) -> Result<ExitCode> {
         seed: arguments.seed,
     };
     let mut record = Record::new(&arguments.suite, suite.clone(), options.clone(), Machine::here());
-    let out = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| layout.out(&arguments.suite, &record.machine.date));
+    let out =
+        arguments.out.clone().unwrap_or_else(|| layout.out(&arguments.suite, &record.machine.date));
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
 
     let scratch = tempfile::tempdir().context("there is no room for temporary files")?;
@@ -137,7 +135,8 @@ fn select<'a>(suite: &'a Suite, arguments: &Run) -> Result<Selection<'a>> {
     let wanted = |c: &&Contender| {
         let peer = suite.kind(&c.id()) == Some(Kind::Peer);
         let named = arguments.peers.iter().any(|name| *name == c.client || *name == c.id());
-        let chosen = !peer || named || (arguments.peers.is_empty() && (c.quick || !arguments.quick));
+        let chosen =
+            !peer || named || (arguments.peers.is_empty() && (c.quick || !arguments.quick));
         chosen && workloads.iter().any(|(workload, _)| workload.is_for(c))
     };
     let contenders = suite.contenders.iter().filter(wanted).collect();
@@ -304,7 +303,11 @@ impl Stage<'_> {
                 for trouble in troubles {
                     progress.say(&trouble);
                 }
-                found.push(Budget { workload: workload.id.clone(), contender: contender.id(), counts });
+                found.push(Budget {
+                    workload: workload.id.clone(),
+                    contender: contender.id(),
+                    counts,
+                });
                 progress.done(1);
             }
         }

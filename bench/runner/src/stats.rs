@@ -126,7 +126,8 @@ pub fn paired_test(theirs: &[f64], ours: &[f64]) -> Option<Paired> {
     };
     let pairs = theirs.iter().zip(&ours).filter(|(a, b)| a != b).count();
     // The one-sided statistic is the sum of the ranks of positive differences.
-    let positive = run(Alternative::Greater, Mode::Asymptotic).map(|result| result.statistic).ok()?;
+    let positive =
+        run(Alternative::Greater, Mode::Asymptotic).map(|result| result.statistic).ok()?;
     let all = (pairs * (pairs + 1)) as f64 / 2.0;
     Some(Paired { p: two_sided.p_value, effect: 2.0 * positive / all - 1.0, method, pairs })
 }

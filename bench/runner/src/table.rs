@@ -85,8 +85,17 @@ pub fn summary(analysis: &Analysis) {
     for workload in &analysis.workloads {
         let Some(&metric) = workload.metrics.first() else { continue };
         say(&format!("\n{} ({})", workload.title, workload.id));
-        let headers =
-            ["", metric.title(), "x floor", "gain of ours", "p", "CPU", "instr", "allocs", "syscalls"];
+        let headers = [
+            "",
+            metric.title(),
+            "x floor",
+            "gain of ours",
+            "p",
+            "CPU",
+            "instr",
+            "allocs",
+            "syscalls",
+        ];
         let mut table = new(&headers);
         for row in &workload.rows {
             table.add_row(cells(row, metric));
@@ -107,7 +116,9 @@ fn cells(row: &RowSummary, metric: Metric) -> Vec<String> {
             State::Unsupported(why) => format!("unsupported: {}", shorten(why)),
             State::NotBuilt(why) => format!("could not be built: {}", shorten(why)),
         },
-        or_empty(first.and_then(|found| found.over_floor.as_ref()).map(|r| format!("{:.2}", r.value))),
+        or_empty(
+            first.and_then(|found| found.over_floor.as_ref()).map(|r| format!("{:.2}", r.value)),
+        ),
         or_empty(first.and_then(|found| found.over_ours.as_ref()).map(gain)),
         or_empty(first.and_then(|found| found.paired).map(|paired| format!("{:.1e}", paired.p))),
         or_empty(row.cpu.map(time)),

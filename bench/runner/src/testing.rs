@@ -100,7 +100,10 @@ fn row(costs: &Costs, mood: f64, rng: &mut SplitMix64) -> Row {
             let latency: Vec<u64> = (0..50).map(|_| cost() as u64).collect();
             let wall = latency.iter().sum();
             let cpu = wall / 2;
-            row.take(round, &Sample { wall, cpu, ops: 50, bytes: 50, latency, ..Sample::default() });
+            row.take(
+                round,
+                &Sample { wall, cpu, ops: 50, bytes: 50, latency, ..Sample::default() },
+            );
         }
     }
     row

@@ -41,7 +41,8 @@ fn gates_pass_and_fail_by_what_was_measured() {
 
 #[test]
 fn one_failed_exchange_fails_the_row_and_its_gates() {
-    let gate = "[[workload.gate]]\nours = 'mimus/async'\nagainst = ['floor/tokio']\nmax_ratio = 9.0";
+    let gate =
+        "[[workload.gate]]\nours = 'mimus/async'\nagainst = ['floor/tokio']\nmax_ratio = 9.0";
     let mut record = record(&suite(gate), &costs(11_000.0, 22_000.0));
     record.workloads[0].rows[1].fail("reset", 1);
     let found = analyse(&record);

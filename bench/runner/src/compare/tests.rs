@@ -35,7 +35,11 @@ fn two_microseconds_more_are_caught() {
     let slowed = Costs { counts: ours().counts, ..Costs::new("mimus/async", 18_000.0) };
     let found = calls(&run(ours(), 1.0, 1), &run(slowed, 1.1, 2), "mimus/async");
     assert!(found.contains(&("latency".into(), Call::Worse)), "{found:?}");
-    let found = calls(&run(Costs::new("mimus/async", 18_000.0), 1.0, 1), &run(ours(), 1.0, 2), "mimus/async");
+    let found = calls(
+        &run(Costs::new("mimus/async", 18_000.0), 1.0, 1),
+        &run(ours(), 1.0, 2),
+        "mimus/async",
+    );
     assert!(found.contains(&("latency".into(), Call::Better)), "{found:?}");
 }
 
@@ -51,11 +55,7 @@ fn one_more_allocation_is_caught() {
 #[test]
 fn a_slower_peer_is_no_regression_of_ours() {
     let mut after = run(ours(), 1.0, 2);
-    let slow = [
-        Costs::new("floor/tokio", 15_000.0),
-        ours(),
-        Costs::new("peer/best", 40_000.0),
-    ];
+    let slow = [Costs::new("floor/tokio", 15_000.0), ours(), Costs::new("peer/best", 40_000.0)];
     after.workloads = record_in_mood(&suite(""), &slow, 1.0, 2).workloads;
     let before = run(ours(), 1.0, 1);
     let peer = calls(&before, &after, "peer/best");

@@ -111,11 +111,10 @@ fn contents(page: &mut String, analysis: &Analysis) {
 }
 
 fn workload(page: &mut String, record: &Record, summary: &Summary) -> Result<()> {
-    let rounds = record
-        .workloads
-        .iter()
-        .find(|measured| measured.id == summary.id)
-        .map(|measured| (measured.job.ops, measured.rows.iter().map(|r| r.blocks.len() / 2).max()));
+    let rounds =
+        record.workloads.iter().find(|measured| measured.id == summary.id).map(|measured| {
+            (measured.job.ops, measured.rows.iter().map(|r| r.blocks.len() / 2).max())
+        });
     let (ops, rounds) = rounds.unwrap_or_default();
     let _ = write!(
         page,

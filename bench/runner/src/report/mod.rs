@@ -66,7 +66,8 @@ fn cost_bars(summary: &Summary, foot: &str) -> Result<Option<String>> {
     let Some(&metric) = summary.metrics.first() else { return Ok(None) };
     let bars = summary.rows.iter().filter_map(|row| {
         let cost = row.costs.first()?.as_ref()?;
-        let floor = cost.over_floor.map(|r| format!("  {:.2} x floor", r.value)).unwrap_or_default();
+        let floor =
+            cost.over_floor.map(|r| format!("  {:.2} x floor", r.value)).unwrap_or_default();
         // A bar of throughput grows with what is moved.
         let length = if metric == Metric::Throughput { 1.0 / cost.median } else { cost.median };
         Some(bar(row, length, format!("{}{floor}", table::cost(metric, cost.median))))
@@ -78,7 +79,8 @@ fn cost_bars(summary: &Summary, foot: &str) -> Result<Option<String>> {
 
 /// CPU time, the cheapest on top.
 fn cpu_bars(summary: &Summary, foot: &str) -> Result<Option<String>> {
-    let bars = summary.rows.iter().filter_map(|row| Some(bar(row, row.cpu?, table::time(row.cpu?))));
+    let bars =
+        summary.rows.iter().filter_map(|row| Some(bar(row, row.cpu?, table::time(row.cpu?))));
     let subtitle = format!("{}; shorter is better", Metric::Cpu.title());
     bars_of(&summary.title, &subtitle, bars.collect(), foot, false)
 }
@@ -164,7 +166,11 @@ fn curves(record: &Record, summary: &Summary) -> Result<Option<String>> {
         let nines = (times.len() as f64).log10();
         let points = plot::nines(nines.min(4.0))
             .map(|nine| (nine, times.value_at_quantile(1.0 - 0.1_f64.powf(nine)) as f64 / 1e3));
-        Some(Curve { label: row.contender.clone(), points: points.collect(), shade: shade(row.kind) })
+        Some(Curve {
+            label: row.contender.clone(),
+            points: points.collect(),
+            shade: shade(row.kind),
+        })
     });
     let curves: Vec<Curve> = curves.collect();
     if curves.is_empty() {

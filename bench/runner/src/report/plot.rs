@@ -110,7 +110,8 @@ pub fn bars(title: &str, subtitle: &str, bars: &[Bar], foot: &str) -> Result<Str
                 bar.shade.colour().filled(),
             ))?;
             label(area, &bar.label, bar.shade, label_width - 10, top)?;
-            let style = text(TEXT, INK, bar.shade == Shade::Ours).pos(Pos::new(HPos::Left, VPos::Center));
+            let style =
+                text(TEXT, INK, bar.shade == Shade::Ours).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(bar.text.clone(), (end + 8, top + ROW / 2), style))?;
         }
         footer(area, foot, height)
@@ -184,7 +185,8 @@ impl Scale {
     /// Round ratios with room for their labels; 1 comes first and always stays.
     fn ticks(&self) -> Vec<f64> {
         const ROUND: [f64; 17] = [
-            1.0, 2.0, 0.5, 5.0, 10.0, 0.2, 1.5, 3.0, 20.0, 50.0, 100.0, 0.1, 0.7, 1.2, 0.9, 1.1, 7.0,
+            1.0, 2.0, 0.5, 5.0, 10.0, 0.2, 1.5, 3.0, 20.0, 50.0, 100.0, 0.1, 0.7, 1.2, 0.9, 1.1,
+            7.0,
         ];
         let mut kept: Vec<f64> = Vec::new();
         for tick in ROUND.into_iter().filter(|tick| (self.low..=self.high).contains(tick)) {

@@ -29,10 +29,9 @@ fn the_paired_test_agrees_with_r() {
 // Darwin's maize, as in the documentation of scipy.stats.wilcoxon: p = 0.041259765625.
 #[test]
 fn the_paired_test_agrees_with_scipy() {
-    let differences = [
-        6.0, 8.0, 14.0, 16.0, 23.0, 24.0, 28.0, 29.0, 41.0, -48.0, 49.0, 56.0, 60.0, -67.0, 75.0,
-    ]
-    .map(|eighths: f64| eighths / 8.0);
+    let differences =
+        [6.0, 8.0, 14.0, 16.0, 23.0, 24.0, 28.0, 29.0, 41.0, -48.0, 49.0, 56.0, 60.0, -67.0, 75.0]
+            .map(|eighths: f64| eighths / 8.0);
     let found = paired_test(&exp(&differences), &[1.0; 15]).expect("they differ");
     assert!((found.p - 0.041_259_765_625).abs() < 1e-9, "{found:?}");
 }
