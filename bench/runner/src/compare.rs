@@ -91,7 +91,7 @@ fn table_of(changes: &[Change]) -> Table {
             change.what.clone(),
             change.values.clone(),
             format!("{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high),
-            change.p.map_or_else(String::new, |p| format!("{p:.1e}")),
+            change.p.map_or_else(String::new, |p| format!("{:.1e}", p.max(1e-15))),
             match change.call {
                 Call::Same => "",
                 Call::Better => "better",

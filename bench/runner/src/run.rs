@@ -210,6 +210,7 @@ impl Stage<'_> {
             config: contender.config.clone(),
             ca: self.server.ca.clone(),
             runtime: self.options.runtime.clone(),
+            ours: self.suite.kind(&contender.id()) == Some(Kind::Ours),
         })
     }
 

@@ -67,7 +67,7 @@ fn cost_bars(summary: &Summary, foot: &str) -> Result<Option<String>> {
     let bars = summary.rows.iter().filter_map(|row| {
         let cost = row.costs.first()?.as_ref()?;
         let floor =
-            cost.over_floor.map(|r| format!("  {:.2} x floor", r.value)).unwrap_or_default();
+            cost.over_floor.map(|r| format!(", {:.2} x floor", r.value)).unwrap_or_default();
         // A bar of throughput grows with what is moved.
         let length = if metric == Metric::Throughput { 1.0 / cost.median } else { cost.median };
         Some(bar(row, length, format!("{}{floor}", table::cost(metric, cost.median))))

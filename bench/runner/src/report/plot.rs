@@ -307,13 +307,13 @@ fn text(size: i32, colour: RGBColor, bold: bool) -> TextStyle<'static> {
 }
 
 fn label_width<'a>(labels: impl Iterator<Item = &'a str>) -> i32 {
-    widest(labels).min(WIDTH * 6 / 10) + 18
+    widest(labels).min(WIDTH * 6 / 10) + 24
 }
 
 /// What the longest text takes, on the safe side.
 fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> i32 {
     let most = texts.map(|words| words.chars().count()).max().unwrap_or(0);
-    (most as f64 * f64::from(TEXT) * 0.52) as i32
+    (most as f64 * f64::from(TEXT) * 0.56) as i32
 }
 
 fn rows(many: usize) -> i32 {
