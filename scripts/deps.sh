@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing for one purpose: `build`, `strace` or `conformance`.
+# Installs what is missing for one purpose: `build`, `strace`, `bench` or `conformance`.
 # Does nothing when all is there. Installs on Debian and its kin only; elsewhere it names what to install.
 set -euo pipefail
 
@@ -37,6 +37,12 @@ missing_for() {
             have curl || have rustc || echo curl ca-certificates
             ;;
         strace) have strace || echo strace ;;
+        bench)
+            have strace || echo strace
+            have valgrind || echo valgrind
+            # isahc's curl links the system's OpenSSL.
+            pkg-config --exists openssl 2>/dev/null || echo libssl-dev
+            ;;
         conformance)
             have nginx || echo nginx-light
             have squid || echo squid
@@ -134,9 +140,10 @@ build_httpbin() {
 case "${1:-}" in
     build) provide build && check_rust ;;
     strace) provide strace ;;
+    bench) provide bench || say "going on: what is missing is left uncounted, or shown as not built" ;;
     conformance)
         provide conformance || say "going on: checks whose server is not there are skipped"
         build_httpbin
         ;;
-    *) echo "usage: $0 build|strace|conformance" >&2; exit 2 ;;
+    *) echo "usage: $0 build|strace|bench|conformance" >&2; exit 2 ;;
 esac
