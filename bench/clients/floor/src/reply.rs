@@ -5,8 +5,8 @@ use std::ops::Range;
 use httparse::Status;
 use mimus_bench_kit::PeerError;
 
-/// How much is read at a time.
-const BUFFER: usize = 64 * 1024;
+/// How much is read at a time, wherever to.
+pub const READ: usize = 64 * 1024;
 
 /// Bytes that came and were not looked at yet.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub enum Chunk {
 
 impl Inbox {
     fn new() -> Self {
-        Self { buffer: vec![0; BUFFER].into(), here: 0..0 }
+        Self { buffer: vec![0; READ].into(), here: 0..0 }
     }
 
     /// Bytes that came.
