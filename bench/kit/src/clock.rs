@@ -2,25 +2,26 @@
 
 use std::{fs, io, sync::OnceLock};
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 
 use crate::job::Allocations;
 
 /// CLOCK_MONOTONIC in nanoseconds: the same for every process of the machine, so that a stamp made by
 /// one can be read by another.
 pub(crate) fn now() -> u64 {
-    nanoseconds(ClockId::Monotonic)
+    nanoseconds(ClockId::CLOCK_MONOTONIC)
 }
 
 /// CPU time of all threads of this process, in nanoseconds.
 pub(crate) fn cpu() -> u64 {
-    nanoseconds(ClockId::ProcessCPUTime)
+    nanoseconds(ClockId::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// By the C library: other ways to the kernel's own clock code do not work under valgrind.
 fn nanoseconds(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    // Neither clock is ever before its zero.
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    // Linux has both clocks, and neither is ever before its zero.
+    clock_gettime(clock)
+        .map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
 }
 
 /// Begins the peak of the resident set anew, where the kernel permits it; where it does not, the peak

@@ -18,13 +18,9 @@ use tokio::{
 use tokio_boring::SslStream;
 
 use crate::{
-    reply::{Buffers, Framing},
+    reply::{Buffers, Framing, READ},
     request::{LAST_CHUNK, Request, chunk_size, joined},
 };
-
-/// How much is read at a time to a body's own memory. A read that fills its room leaves the socket
-/// marked readable, which saves the wait before the next.
-const READ: usize = 64 * 1024;
 
 pub struct Floor {
     tls: Option<SslConnector>,

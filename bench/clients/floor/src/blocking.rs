@@ -12,7 +12,7 @@ use futures_core::Stream;
 use mimus_bench_kit::{Ask, BlockingPeer, Cold, Deliver, Outgoing, PeerError, Pieces, Seen};
 
 use crate::{
-    reply::{Buffers, Framing},
+    reply::{Buffers, Framing, READ},
     request::{LAST_CHUNK, Request, chunk_size, joined},
 };
 
@@ -185,10 +185,7 @@ impl Connection {
                 all.extend_from_slice(self.buffers.inbox.here());
                 self.buffers.inbox.used(all.len());
                 while (all.len() as u64) < length {
-                    let spare = rustix::buffer::spare_capacity(&mut all);
-                    if rustix::io::read(tcp, spare)? == 0 {
-                        return Err("the server closed the connection within a body".into());
-                    }
+                    read_more(tcp, &mut all)?;
                 }
             }
             _ => self.each(&mut framing, |piece| all.extend_from_slice(piece))?,
@@ -196,4 +193,17 @@ impl Connection {
         seen.whole(&all);
         Ok(())
     }
+}
+
+/// Reads once to the room that `all` has left.
+fn read_more(tcp: &TcpStream, all: &mut Vec<u8>) -> Result<(), PeerError> {
+    let room = all.spare_capacity_mut();
+    let most = room.len().min(READ);
+    let n = rustix::io::read(tcp, &mut room[..most])?.0.len();
+    if n == 0 {
+        return Err("the server closed the connection within a body".into());
+    }
+    // SAFETY: the read initialized `n` bytes from the present length on, within the capacity.
+    unsafe { all.set_len(all.len() + n) };
+    Ok(())
 }
