@@ -122,7 +122,8 @@ impl<M> ClientBuilder<M> {
         self
     }
 
-    /// The most idle connections kept per origin. 32 by default; 0 keeps none.
+    /// The most idle connections kept per origin; 0 keeps none. No limit by default: as many as were in
+    /// use at once are kept until they have been idle for too long.
     pub fn max_idle_per_host(mut self, n: usize) -> Self {
         self.pool.idle_per_key = n;
         self

@@ -24,7 +24,7 @@ impl Default for Limits {
         Limits {
             total: None,
             per_key: None,
-            idle_per_key: 32,
+            idle_per_key: usize::MAX,
             idle_timeout: Some(Duration::from_secs(90)),
             max_lifetime: None,
         }
