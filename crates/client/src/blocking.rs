@@ -64,7 +64,7 @@ impl Client {
     /// # Errors
     /// As [`RequestBuilder::send`].
     pub fn execute(&self, request: Request) -> Result<Response> {
-        rt::Blocking::block_on(crate::call::run(self.inner.clone(), Ok(request)))
+        rt::Blocking::block_on(crate::call::run(self.inner.clone(), Ok(Box::new(request))))
     }
 }
 

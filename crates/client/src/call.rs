@@ -39,7 +39,10 @@ type ConnAcquired = Acquired<Route, Box<Conn>>;
 type ConnAsked = Asked<Route, Box<Conn>>;
 
 /// Makes the call: exchange after exchange, until one of them is the answer.
-pub(crate) async fn run<M>(client: Arc<Inner>, request: Result<Request>) -> Result<Response<M>> {
+pub(crate) async fn run<M>(
+    client: Arc<Inner>,
+    request: Result<Box<Request>>,
+) -> Result<Response<M>> {
     let mut call = Call::new(&client, request?);
     loop {
         let outcome = call.attempt().await;
@@ -65,7 +68,7 @@ pub(crate) async fn run<M>(client: Arc<Inner>, request: Result<Request>) -> Resu
 /// A call under way.
 pub(crate) struct Call<'a> {
     pub(crate) client: &'a Arc<Inner>,
-    pub(crate) request: Request,
+    pub(crate) request: Box<Request>,
     pub(crate) started: Instant,
     pub(crate) deadline: Option<Instant>,
     /// Exchanges begun so far.
@@ -95,7 +98,7 @@ pub(crate) struct Trace {
 }
 
 impl<'a> Call<'a> {
-    fn new(client: &'a Arc<Inner>, request: Request) -> Self {
+    fn new(client: &'a Arc<Inner>, request: Box<Request>) -> Self {
         let started = Instant::now();
         // A timeout beyond what the clock can say is none.
         let total = request.settings.timeouts.total;

@@ -173,7 +173,7 @@ impl Client {
     /// # Errors
     /// As [`RequestBuilder::send`](crate::RequestBuilder::send).
     pub async fn execute(&self, request: Request) -> Result<Response> {
-        crate::call::run(self.inner.clone(), Ok(request)).await
+        crate::call::run(self.inner.clone(), Ok(Box::new(request))).await
     }
 
     /// Executes an [`http::Request`], giving an [`http::Response`]. The extensions of the response

@@ -78,7 +78,8 @@ impl fmt::Debug for Request {
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder<M = Async> {
     client: Arc<Inner>,
-    request: Result<Request>,
+    /// Boxed, because builders are handed on by value.
+    request: Result<Box<Request>>,
     /// Takes the settings of the setters when there is no request to hold them.
     spare: Option<Box<Settings>>,
     mode: PhantomData<fn() -> M>,
@@ -93,13 +94,13 @@ impl<M> fmt::Debug for RequestBuilder<M> {
 impl<M> RequestBuilder<M> {
     pub(crate) fn new(client: Arc<Inner>, method: Method, url: impl IntoUrl) -> Self {
         let request = url.into_target(&Known(&client.targets)).and_then(|target| {
-            let mut request = Request {
+            let mut request = Box::new(Request {
                 method,
                 target: target.0,
                 fields: Fields::new(),
                 body: Body::empty(),
                 settings: client.settings.clone(),
-            };
+            });
             take_userinfo(&mut request)?;
             Ok(request)
         });
@@ -204,7 +205,7 @@ impl<M> RequestBuilder<M> {
     /// # Errors
     /// The first mistake made while building: a bad URL, field, or body.
     pub fn build(self) -> Result<Request> {
-        self.request
+        self.request.map(|request| *request)
     }
 }
 

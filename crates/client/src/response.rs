@@ -24,7 +24,8 @@ use crate::{
 
 /// A response: its head, and its body still to be read.
 pub struct Response<M = Async> {
-    answer: Answer,
+    /// Boxed, because responses are handed on by value.
+    answer: Box<Answer>,
     map: OnceLock<Box<HeaderMap>>,
     mode: PhantomData<fn() -> M>,
 }
@@ -55,7 +56,7 @@ pub struct Hop {
 
 impl<M> Response<M> {
     pub(crate) fn new(answer: Answer) -> Self {
-        Response { answer, map: OnceLock::new(), mode: PhantomData }
+        Response { answer: Box::new(answer), map: OnceLock::new(), mode: PhantomData }
     }
 
     /// The status.

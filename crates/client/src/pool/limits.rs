@@ -10,7 +10,7 @@ pub struct Limits {
     /// The most connections open or being opened for one key. Default: no limit. Browsers use 6.
     pub per_key: Option<NonZeroUsize>,
     /// The most idle connections kept for one key; the longest idle goes first. 0 keeps none.
-    /// Default: 32.
+    /// Default: no limit.
     pub idle_per_key: usize,
     /// How long a connection may stay idle. Default: 90 s. `None`: until the peer closes it.
     pub idle_timeout: Option<Duration>,

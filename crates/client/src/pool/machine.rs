@@ -83,6 +83,13 @@ impl<C> Default for Effects<C> {
     }
 }
 
+impl<C> Effects<C> {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.wake.is_empty() && self.closed.is_empty()
+    }
+}
+
 struct Entry<K> {
     key: K,
     hash: u64,

@@ -55,6 +55,9 @@ impl<K, C> Inner<K, C> {
         let mut effects = Effects::default();
         let mut state = self.lock();
         let answer = change(&mut state.pool, &mut effects);
+        if effects.is_empty() {
+            return answer;
+        }
         let wake: smallvec::SmallVec<[Waker; 2]> =
             (effects.wake.iter()).filter_map(|&waiter| state.set_waker(waiter, None)).collect();
         drop(state);

@@ -8,7 +8,7 @@ use std::{
     net::SocketAddr,
     os::fd::{AsFd, BorrowedFd},
     pin::Pin,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
     time::Instant,
 };
 
@@ -251,14 +251,13 @@ impl Stream {
 
     /// What the reactor already knows: `None` when it has heard nothing.
     fn has_ended(&self) -> Option<bool> {
-        match self.link.poll_ready(&mut Context::from_waker(Waker::noop()), Interest::READABLE) {
-            Poll::Pending => None,
-            Poll::Ready(Err(_)) => Some(true),
-            Poll::Ready(Ok(())) => {
-                let peek = self.link.try_io(Interest::READABLE, || sys::peek(&self.link));
-                Some(!matches!(peek, Err(e) if e.kind() == io::ErrorKind::WouldBlock))
-            }
-        }
+        let mut asked = false;
+        let peek = self.link.try_io(Interest::READABLE, || {
+            asked = true;
+            sys::peek(&self.link)
+        });
+        let waits = matches!(peek, Err(e) if e.kind() == io::ErrorKind::WouldBlock);
+        (asked || !waits).then_some(!waits)
     }
 }
 
