@@ -7,7 +7,8 @@ SHELL := bash
 CARGO ?= cargo
 
 # Tools that are built from source land beside the build, and are found there.
-TOOLS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/tools
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+TOOLS := $(TARGET)/tools
 export PATH := $(TOOLS)/bin:$(PATH)
 
 # What of the workspace this compiler can build.
@@ -50,8 +51,7 @@ deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere s
 demo: deps ## start the embedded origin, use every feature against it, print what was right
 	@$(DEMO)
 
-# `idle` measures: it needs an origin in another process.
-EXAMPLES := $(filter-out idle,$(basename $(notdir $(wildcard crates/client/examples/*.rs))))
+EXAMPLES := $(basename $(notdir $(wildcard crates/client/examples/*.rs)))
 
 .PHONY: examples
 examples: deps ## run every example of use against the embedded origin; fails if one fails
@@ -110,6 +110,11 @@ bench-smoke: bench-deps ## two minutes of it, with one peer: fails if an exchang
 .PHONY: bench-budget
 bench-budget: bench-deps ## instructions, system calls and allocations against bench/budgets.toml; UPDATE=1 writes it
 	@$(BENCH) budget --suite $(SUITE) $(if $(UPDATE),--update)
+
+.PHONY: bench-idle
+bench-idle: deps ## memory of 10 000 idle pooled connections, plain and TLS; fails over 4 KiB of heap each
+	@$(CARGO) build --release --locked -p mimus-bench-server -p mimus-bench-idle
+	@$(TARGET)/release/bench-idle
 
 .PHONY: bench-compare
 bench-compare: bench-deps ## what changed beyond noise: A=before/raw.json B=after/raw.json
