@@ -7,17 +7,35 @@ SHELL := bash
 CARGO ?= cargo
 
 # Tools that are built from source land beside the build, and are found there.
-TOOLS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/tools
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+TOOLS := $(TARGET)/tools
 export PATH := $(TOOLS)/bin:$(PATH)
+
+# What of the workspace this compiler can build.
+MEMBERS = $$(scripts/members.sh)
 
 # Commands that the habits below run; each can be replaced on the command line.
 DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol --example demo
-COST  ?= python3 scripts/cost.py
+BENCH ?= $(CARGO) run --locked -p mimus-bench --
 # The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
 MIMUS ?= target/debug/mimus
-# Areas of conformance to run, e.g. ONLY=h1; all when empty. QUICK=1 leaves the slow checks out.
+# Areas of conformance, or workloads of the benchmark, to run, e.g. ONLY=h1; all when empty. QUICK=1 leaves
+# the slow checks out, and makes a benchmark of minutes.
 ONLY  ?=
 QUICK ?=
+# `make bench`: the suite; GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best measures only these;
+# PIN=split puts the server on a core of its own; OUT and PNG are directories for the run and for pictures.
+SUITE ?= h1
+GATES ?=
+PEERS ?=
+PIN   ?=
+OUT   ?=
+PNG   ?=
+# `make bench-budget`: UPDATE=1 writes what was found into bench/budgets.toml.
+UPDATE ?=
+# `make bench-compare`: the raw.json of the run before, and of the run after.
+A ?=
+B ?=
 # Seconds for each fuzz target of `make fuzz-smoke`.
 FUZZ_SECONDS ?= 30
 
@@ -33,8 +51,7 @@ deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere s
 demo: deps ## start the embedded origin, use every feature against it, print what was right
 	@$(DEMO)
 
-# What `make cost` measures with is no example of use.
-EXAMPLES := $(filter-out allocations sequential,$(basename $(notdir $(wildcard crates/client/examples/*.rs))))
+EXAMPLES := $(basename $(notdir $(wildcard crates/client/examples/*.rs)))
 
 .PHONY: examples
 examples: deps ## run every example of use against the embedded origin; fails if one fails
@@ -51,7 +68,7 @@ test: deps ## all tests and doctests; the last line sums them: `N passed, N fail
 .PHONY: lint
 lint: deps ## formatting, clippy, dependency policy
 	$(CARGO) fmt --all -- --check
-	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy $(MEMBERS) --all-targets --all-features --locked -- -D warnings
 	@$(MAKE) --no-print-directory deny
 
 .PHONY: deny
@@ -74,18 +91,37 @@ size: ## largest files and functions; fails over 900 lines a file or 120 a funct
 
 .PHONY: doc
 doc: deps ## API documentation, warnings refused
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(MEMBERS) --all-features --no-deps --locked
 
-.PHONY: cost
-cost: deps ## system calls and allocations of one small exchange; fails over the budget
-	@scripts/deps.sh strace
-	@$(COST)
+.PHONY: bench-deps
+bench-deps: deps
+	@scripts/deps.sh bench
 
 .PHONY: bench
-bench: cost ## measurements
+bench: bench-deps ## measure against everybody: SUITE=h1 QUICK=1 GATES=1 PEERS=.. ONLY=.. PIN=.. OUT=.. PNG=..
+	@$(BENCH) run --suite $(SUITE) $(if $(QUICK),--quick) $(if $(GATES),--require-gates) \
+		$(if $(PEERS),--peers $(PEERS)) $(if $(ONLY),--only $(ONLY)) $(if $(PIN),--pin $(PIN)) \
+		$(if $(OUT),--out $(OUT)) $(if $(PNG),--png $(PNG))
+
+.PHONY: bench-smoke
+bench-smoke: bench-deps ## two minutes of it, with one peer: fails if an exchange fails
+	@$(BENCH) run --suite $(SUITE) --quick --peers hyper/best --no-counts
+
+.PHONY: bench-budget
+bench-budget: bench-deps ## instructions, system calls and allocations against bench/budgets.toml; UPDATE=1 writes it
+	@$(BENCH) budget --suite $(SUITE) $(if $(UPDATE),--update)
+
+.PHONY: bench-idle
+bench-idle: deps ## memory of 10 000 idle pooled connections, plain and TLS; fails over 4 KiB of heap each
+	@$(CARGO) build --release --locked -p mimus-bench-server -p mimus-bench-idle
+	@$(TARGET)/release/bench-idle
+
+.PHONY: bench-compare
+bench-compare: bench-deps ## what changed beyond noise: A=before/raw.json B=after/raw.json
+	@$(BENCH) compare "$(A)" "$(B)"
 
 .PHONY: fuzz-smoke
-fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS 
+fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS
 	@scripts/fuzz-smoke.sh $(FUZZ_SECONDS)
 
 .PHONY: conformance

@@ -76,7 +76,8 @@ pub fn run(arguments: &Run) -> Result<ExitCode> {
     table::summary(&found);
     table::say(&format!("\n{}", out.join("report.html").display()));
     let budgets = if arguments.budget { hold(&layout, &record)? } else { ExitCode::SUCCESS };
-    Ok(if arguments.require_gates && !all_passed(&found) { ExitCode::FAILURE } else { budgets })
+    let passed = is_sound(&found) && (!arguments.require_gates || all_passed(&found));
+    Ok(if passed { budgets } else { ExitCode::FAILURE })
 }
 
 /// `mimus-bench budget`.
@@ -357,12 +358,17 @@ fn hold(layout: &Layout, record: &Record) -> Result<ExitCode> {
     Ok(budget::report(&Budgets::load(&layout.budgets())?.compare(&found)))
 }
 
-/// Whether there were gates, every one of them was judged and passed, and no row of ours failed.
-fn all_passed(found: &Analysis) -> bool {
-    let ours_fail = found.workloads.iter().flat_map(|workload| &workload.rows).any(|row| {
-        row.kind == Kind::Ours
+/// Whether no row of ours or of a floor failed: without them a run says nothing.
+fn is_sound(found: &Analysis) -> bool {
+    let mut rows = found.workloads.iter().flat_map(|workload| &workload.rows);
+    !rows.any(|row| {
+        row.kind != Kind::Peer
             && matches!(row.state, analysis::State::Failed(_) | analysis::State::NotBuilt(_))
-    });
+    })
+}
+
+/// Whether there were gates, and every one of them was judged and passed.
+fn all_passed(found: &Analysis) -> bool {
     let mut gates = found.gates.iter();
-    !ours_fail && !found.gates.is_empty() && gates.all(|g| matches!(g.verdict, Verdict::Pass(_)))
+    !found.gates.is_empty() && gates.all(|gate| matches!(gate.verdict, Verdict::Pass(_)))
 }

@@ -216,9 +216,9 @@ impl<'a> Call<'a> {
         let pool = &self.client.pool;
         let hash = pool.hash_of(route);
         match pool.acquire(hash, |r| route.matches(r), || route.to_route(), now) {
-            Asked::Granted(acquired) => self.fresh(acquired, now).map_err(|permit| {
-                Asked::Granted(Acquired::Dial(permit))
-            }),
+            Asked::Granted(acquired) => {
+                self.fresh(acquired, now).map_err(|permit| Asked::Granted(Acquired::Dial(permit)))
+            }
             waiting => Err(waiting),
         }
     }
@@ -270,11 +270,7 @@ impl<'a> Call<'a> {
         if repeatable && fresh { Probe::Free } else { Probe::Thorough }
     }
 
-    async fn dial(
-        &self,
-        route: &RouteRef<'_>,
-        permit: ConnPermit,
-    ) -> Result<ConnLease> {
+    async fn dial(&self, route: &RouteRef<'_>, permit: ConnPermit) -> Result<ConnLease> {
         let settings = &self.request.settings;
         let early = settings.transport.early_data && self.request.method.is_safe();
         let plan = route.plan(&self.request.target, early)?;

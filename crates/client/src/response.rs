@@ -184,8 +184,7 @@ impl<M> Response<M> {
         match self.answer.body.into_upgraded() {
             Some((exchange, ahead)) => Ok(Upgraded::new(exchange, ahead)),
             None => {
-                Err(Error::new(Kind::Protocol, "the server did not upgrade the connection")
-                    .on(url))
+                Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(url))
             }
         }
     }

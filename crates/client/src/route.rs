@@ -12,7 +12,12 @@ use mimus_net::{
     proxy::{Proxy, ProxyKind},
 };
 
-use crate::{Result, options::Transport, request::Request, target::{Parts, Target}};
+use crate::{
+    Result,
+    options::Transport,
+    request::Request,
+    target::{Parts, Target},
+};
 
 /// The owned key of a connection in the pool.
 #[derive(Debug, Clone)]

@@ -157,8 +157,11 @@ impl Parts {
 pub(crate) struct Targets {
     base: Option<Url>,
     hasher: RandomState,
-    recent: Mutex<Box<[Option<(Box<str>, Target)>]>>,
+    recent: Mutex<Recent>,
 }
+
+/// A slot holds the text that was parsed, and what came of it.
+type Recent = Box<[Option<(Box<str>, Target)>]>;
 
 /// How many parsed URLs a client keeps, and the longest text it keeps one of, in bytes.
 const SLOTS: usize = 64;
@@ -196,7 +199,7 @@ impl Targets {
         Ok(target)
     }
 
-    fn recent(&self) -> MutexGuard<'_, Box<[Option<(Box<str>, Target)>]>> {
+    fn recent(&self) -> MutexGuard<'_, Recent> {
         // Nothing that can panic runs under the lock.
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -159,9 +159,8 @@ pub(crate) fn body_length(request: &Request) -> BodyLength {
 /// What frames the body (RFC 9112 section 6), unless the user wrote a field that does; whether that
 /// one fits is checked where the head is written.
 fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
-    let framed = |fields: &Fields| {
-        fields.contains("content-length") || fields.contains("transfer-encoding")
-    };
+    let framed =
+        |fields: &Fields| fields.contains("content-length") || fields.contains("transfer-encoding");
     match length {
         BodyLength::None => Ok(()),
         _ if framed(fields) => Ok(()),

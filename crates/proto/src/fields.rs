@@ -203,7 +203,10 @@ impl Fields {
     /// The values of all entries of this name, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
         let text = &self.text;
-        self.spans.iter().filter(|span| span.is(text, name.as_bytes())).map(|span| span.value_in(text))
+        self.spans
+            .iter()
+            .filter(|span| span.is(text, name.as_bytes()))
+            .map(|span| span.value_in(text))
     }
 
     /// Whether there is an entry of this name.
@@ -638,7 +641,8 @@ pub(crate) fn is_named<const LEN: usize>(token: &[u8], lower: &[u8; LEN]) -> boo
         return false;
     };
     // Most names of a length differ at once.
-    (token[0] | 0x20) == lower[0] && token.iter().zip(lower).fold(0, |different, (a, b)| different | ((a | 0x20) ^ b)) == 0
+    (token[0] | 0x20) == lower[0]
+        && token.iter().zip(lower).fold(0, |different, (a, b)| different | ((a | 0x20) ^ b)) == 0
 }
 
 #[cfg(test)]

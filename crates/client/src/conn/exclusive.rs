@@ -250,11 +250,7 @@ impl Conn {
     }
 
     /// Writes what there is to write. A read is all there is to wait for if that is done.
-    fn poll_flush(
-        &mut self,
-        cx: &mut Context<'_>,
-        runtime: &dyn Runtime,
-    ) -> Result<Wait, Failure> {
+    fn poll_flush(&mut self, cx: &mut Context<'_>, runtime: &dyn Runtime) -> Result<Wait, Failure> {
         Ok(match self.poll_send(cx, runtime)? {
             Poll::Ready(()) => Wait::Alone,
             Poll::Pending => Wait::Beside,

@@ -10,8 +10,8 @@ use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
 pub(crate) use exchange::Exchange;
-pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
 use exclusive::Turn;
+pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
 use room::Room;
 
 use crate::observe::ConnectionInfo;
