@@ -138,7 +138,10 @@ impl Body {
         Self::stream(stream).with_length(length)
     }
 
-    /// Everything `reader` gives. Its blocking reads happen on the runtime's blocking pool.
+    /// Everything `reader` gives, sent as it gives it.
+    ///
+    /// Its reads may block: a client on an asynchronous runtime makes them on that one's blocking pool,
+    /// the blocking client on the calling thread, where no timeout can interrupt them.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::new(Source::Reader(Reading::idle(ReaderSource::new(reader))), None)
     }
@@ -287,8 +290,18 @@ impl Body {
         })
     }
 
+    /// Whether [`poll_next`](Self::poll_next) may keep the thread for as long as a read takes.
+    pub(crate) fn may_block(&self, runtime: &dyn Runtime) -> bool {
+        runtime.may_block()
+            && match &self.source {
+                Source::File(_) | Source::Reader(_) => true,
+                Source::Chain(parts) => parts.front().is_some_and(|part| part.may_block(runtime)),
+                Source::Bytes(_) | Source::Stream(_) | Source::Frames(_) => false,
+            }
+    }
+
     /// The next piece, never an empty one; `None` after the last. Files and readers are read by
-    /// `runtime`'s blocking pool.
+    /// `runtime`'s blocking pool, or on the spot where the runtime allows that.
     ///
     /// Dropping the body while a read is under way leaves that one read to finish and be forgotten.
     ///

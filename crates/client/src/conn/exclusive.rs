@@ -363,7 +363,13 @@ impl Conn {
             }
             match body.poll_next(cx, runtime) {
                 Poll::Pending => return Ok(Poll::Pending),
-                Poll::Ready(Some(Ok(data))) => machine.send_data(data).map_err(Failure::Misuse)?,
+                Poll::Ready(Some(Ok(data))) => {
+                    machine.send_data(data).map_err(Failure::Misuse)?;
+                    if body.may_block(runtime) {
+                        // What is here does not wait for a read that may take its time.
+                        break;
+                    }
+                }
                 Poll::Ready(Some(Err(e))) => return Err(Failure::Upload(e)),
                 Poll::Ready(None) => {
                     // Only a chunked body, which is still open, can have them (RFC 9112 section 7.1.2).

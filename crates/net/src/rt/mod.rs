@@ -67,6 +67,12 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Runs `work` where blocking the thread delays nobody (a name lookup, a file).
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
 
+    /// Whether the thread that polls may sleep in a read of a body that is sent. Only where it waits for
+    /// that one call and nothing else, which then needs no [`spawn_blocking`](Self::spawn_blocking).
+    fn may_block(&self) -> bool {
+        false
+    }
+
     /// Which reactor would own a socket made now. A connection is used only where its own one runs:
     /// elsewhere nobody would wake whoever waits for it.
     fn realm(&self) -> u64 {

@@ -1,6 +1,8 @@
-//! Contents behind blocking reads, read one chunk at a time on the runtime's blocking pool.
+//! Contents behind blocking reads, read one chunk at a time: by whoever polls where the runtime allows
+//! that, else on its blocking pool.
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, Read},
     mem,
@@ -10,7 +12,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use mimus_net::Runtime;
 use sync_wrapper::SyncWrapper;
 
@@ -18,16 +20,28 @@ use super::{BoxError, CHUNK};
 
 /// Something to be read in chunks by calls that may block.
 pub(super) trait Blocking: Send + 'static {
-    /// The next chunk of at most [`CHUNK`] bytes; an empty one is the end.
-    fn read_chunk(&mut self) -> io::Result<Bytes>;
+    /// The next chunk of at most [`CHUNK`] bytes, read to `block`; an empty one is the end.
+    fn read_chunk(&mut self, block: &mut Block) -> io::Result<Bytes>;
 }
 
 /// A source that is here, or away being read.
 pub(super) enum Reading<S> {
-    Idle(S),
+    Idle(Box<Supply<S>>),
     Away(Arc<Errand<S>>),
     /// A read failed, or its thread never came back.
     Lost,
+}
+
+/// A source, and where it is read to.
+pub(super) struct Supply<S> {
+    source: S,
+    block: Block,
+}
+
+impl<S: Blocking> Supply<S> {
+    fn read_chunk(&mut self) -> io::Result<Bytes> {
+        self.source.read_chunk(&mut self.block)
+    }
 }
 
 /// Where a blocking read leaves its result.
@@ -36,7 +50,7 @@ pub(super) struct Errand<S>(Mutex<Progress<S>>);
 enum Progress<S> {
     /// With whom to wake, once somebody waits.
     Running(Option<Waker>),
-    Done(S, io::Result<Bytes>),
+    Done(Box<Supply<S>>, io::Result<Bytes>),
     /// The job was dropped unrun or panicked.
     Abandoned,
 }
@@ -72,13 +86,13 @@ impl<S> Drop for Job<S> {
 
 impl<S: Blocking> Reading<S> {
     pub(super) fn idle(source: S) -> Self {
-        Self::Idle(source)
+        Self::Idle(Box::new(Supply { source, block: Block::default() }))
     }
 
     /// The source, unless it is being read.
     pub(super) fn source(&self) -> Option<&S> {
         match self {
-            Self::Idle(source) => Some(source),
+            Self::Idle(supply) => Some(&supply.source),
             Self::Away(_) | Self::Lost => None,
         }
     }
@@ -89,7 +103,11 @@ impl<S: Blocking> Reading<S> {
         runtime: &dyn Runtime,
     ) -> Poll<Option<Result<Bytes, BoxError>>> {
         let errand = match mem::replace(self, Self::Lost) {
-            Self::Idle(source) => dispatch(source, runtime),
+            Self::Idle(mut supply) if runtime.may_block() => {
+                let chunk = supply.read_chunk();
+                return Poll::Ready(self.settle(supply, chunk));
+            }
+            Self::Idle(supply) => dispatch(supply, runtime),
             Self::Away(errand) => errand,
             Self::Lost => return Poll::Ready(None),
         };
@@ -106,44 +124,95 @@ impl<S: Blocking> Reading<S> {
         };
         drop(progress);
         match outcome {
-            Progress::Done(source, Ok(chunk)) => {
-                *self = Self::Idle(source);
-                Poll::Ready((!chunk.is_empty()).then_some(Ok(chunk)))
-            }
-            Progress::Done(_, Err(error)) => Poll::Ready(Some(Err(error.into()))),
+            Progress::Done(supply, chunk) => Poll::Ready(self.settle(supply, chunk)),
             Progress::Running(_) | Progress::Abandoned => Poll::Ready(Some(Err(io::Error::other(
                 "reading the request body was abandoned by the runtime",
             )
             .into()))),
         }
     }
+
+    /// What a read came to; the source is here again unless it failed.
+    fn settle(
+        &mut self,
+        supply: Box<Supply<S>>,
+        chunk: io::Result<Bytes>,
+    ) -> Option<Result<Bytes, BoxError>> {
+        match chunk {
+            Ok(chunk) => {
+                *self = Self::Idle(supply);
+                (!chunk.is_empty()).then_some(Ok(chunk))
+            }
+            Err(error) => Some(Err(error.into())),
+        }
+    }
 }
 
-/// Sends `source` off to be read once.
-fn dispatch<S: Blocking>(mut source: S, runtime: &dyn Runtime) -> Arc<Errand<S>> {
+/// Sends `supply` off to be read once.
+fn dispatch<S: Blocking>(mut supply: Box<Supply<S>>, runtime: &dyn Runtime) -> Arc<Errand<S>> {
     let errand = Arc::new(Errand(Mutex::new(Progress::Running(None))));
     let job = Job(Arc::clone(&errand));
     runtime.spawn_blocking(Box::new(move || {
-        let chunk = source.read_chunk();
-        job.0.settle(Progress::Done(source, chunk));
+        let chunk = supply.read_chunk();
+        job.0.settle(Progress::Done(supply, chunk));
     }));
     errand
 }
 
-/// One `read` into a fresh buffer of at most `room` bytes, retried when a signal interrupts it.
-fn read_once(
-    room: usize,
-    mut read: impl FnMut(&mut [u8]) -> io::Result<usize>,
-) -> io::Result<Bytes> {
-    let mut chunk = vec![0; room];
-    loop {
-        match read(&mut chunk) {
-            Ok(count) => {
-                chunk.truncate(count);
-                return Ok(chunk.into());
+/// Chunks smaller than this are copied, so that one that waits to be sent does not hold a whole block.
+const COPY_BELOW: usize = CHUNK / 4;
+
+thread_local! {
+    /// The block of the last body that ended on this thread.
+    static SPARE: Cell<Bytes> = const { Cell::new(Bytes::new()) };
+}
+
+/// [`CHUNK`] bytes to read to, the same again for each chunk once nobody holds the last one, and from
+/// one body of a thread to the next. Never zeroed twice.
+#[derive(Default)]
+pub(super) struct Block(Bytes);
+
+impl Block {
+    /// One `read` of at most `room` bytes, retried when a signal interrupts it.
+    fn fill(
+        &mut self,
+        room: usize,
+        mut read: impl FnMut(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<Bytes> {
+        let mut block = self.take();
+        let room = room.min(block.len());
+        let count = loop {
+            match read(&mut block[..room]) {
+                // Who says that it read more than it was asked for is not believed.
+                Ok(count) => break count.min(room),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        };
+        self.0 = block.freeze();
+        Ok(match count < COPY_BELOW {
+            true => Bytes::copy_from_slice(&self.0[..count]),
+            false => self.0.slice(..count),
+        })
+    }
+
+    fn take(&mut self) -> BytesMut {
+        let mut block = mem::take(&mut self.0);
+        if block.is_empty() {
+            block = SPARE.try_with(Cell::take).unwrap_or_default();
+        }
+        match block.try_into_mut() {
+            Ok(block) => block,
+            Err(_) => BytesMut::zeroed(CHUNK),
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            // A thread that ends needs none.
+            let _ = SPARE.try_with(|spare| spare.set(mem::take(&mut self.0)));
         }
     }
 }
@@ -158,8 +227,8 @@ impl ReaderSource {
 }
 
 impl Blocking for ReaderSource {
-    fn read_chunk(&mut self) -> io::Result<Bytes> {
-        read_once(CHUNK, |buffer| self.0.get_mut().read(buffer))
+    fn read_chunk(&mut self, block: &mut Block) -> io::Result<Bytes> {
+        block.fill(CHUNK, |buffer| self.0.get_mut().read(buffer))
     }
 }
 
@@ -206,13 +275,13 @@ impl FileSource {
 }
 
 impl Blocking for FileSource {
-    fn read_chunk(&mut self) -> io::Result<Bytes> {
+    fn read_chunk(&mut self, block: &mut Block) -> io::Result<Bytes> {
         let room = usize::try_from(self.remaining()).map_or(CHUNK, |left| left.min(CHUNK));
         if room == 0 {
             return Ok(Bytes::new());
         }
         let file = self.open()?;
-        let chunk = read_once(room, |buffer| read_at(&file, buffer, self.range.start))?;
+        let chunk = block.fill(room, |buffer| read_at(&file, buffer, self.range.start))?;
         self.range.start += chunk.len() as u64;
         Ok(chunk)
     }

@@ -81,6 +81,10 @@ impl Runtime for Blocking {
         // When no thread can be had the work is dropped, which is how its owner learns of it.
         let _ = thread::Builder::new().name("mimus-blocking".into()).spawn(work);
     }
+
+    fn may_block(&self) -> bool {
+        true
+    }
 }
 
 #[derive(Debug)]
