@@ -177,7 +177,9 @@ impl<'a> Call<'a> {
             deadlines: self.deadlines(),
             now,
         };
-        Exchange::start(lease, order).map_err(|e| e.into_error(Phase::Send))
+        let exchange = Exchange::start(lease, order).map_err(|e| e.into_error(Phase::Send))?;
+        wire::recycle(fields);
+        Ok(exchange)
     }
 
     fn deadlines(&self) -> Deadlines {

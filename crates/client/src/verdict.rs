@@ -224,8 +224,8 @@ impl Call<'_> {
 
     fn retries_status(&mut self, trace: Trace, head: &ResponseHead) -> Option<Option<Instant>> {
         // Without a policy an answer is never retried.
-        let after =
-            self.request.settings.retry.as_ref().and_then(|_| head.fields.get("retry-after"));
+        self.request.settings.retry.as_ref()?;
+        let after = head.fields.get("retry-after");
         self.retry(trace, Ending::Status(head.status), after)
     }
 

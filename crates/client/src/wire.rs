@@ -1,6 +1,6 @@
 //! A request's fields as they go on the wire.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, cell::Cell, sync::LazyLock};
 
 use http::{HeaderValue, Method};
 use mimus_net::proxy::Proxy;
@@ -41,7 +41,10 @@ pub(crate) fn fields(
     let (user, defaults) = (&request.fields, &client.default_fields);
     let host = &request.target.host_field;
     let parts = [user, defaults, host];
-    let mut fields = Fields::with_capacity(
+    // There is none while the thread ends.
+    let mut fields = SPARE.try_with(Cell::take).unwrap_or_default();
+    fields.clear();
+    fields.reserve(
         parts.iter().map(|part| part.len()).sum::<usize>() + ADDED,
         parts.iter().map(|part| part.text_len()).sum::<usize>() + ADDED * FIELD_SIZE,
     );
@@ -71,6 +74,21 @@ pub(crate) fn fields(
     }
     frame(&mut fields, length)?;
     Ok(fields)
+}
+
+thread_local! {
+    /// The fields of a request that was written, whose room serves the next.
+    static SPARE: Cell<Fields> = Cell::default();
+}
+
+/// The most room that is kept for the next request, in bytes.
+const SPARE_MAX: usize = 4096;
+
+/// Takes fields back that were written.
+pub(crate) fn recycle(fields: Fields) {
+    if fields.text_capacity() <= SPARE_MAX {
+        let _ = SPARE.try_with(|spare| spare.set(fields));
+    }
 }
 
 /// What Mimus itself has to say, unless user or client said it.

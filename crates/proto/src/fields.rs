@@ -240,9 +240,8 @@ impl Fields {
 
     /// The entries whose name has one of these lengths, given as a set of bits.
     pub(crate) fn raw_of_lengths(&self, lengths: u32) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let spans = self.spans.iter().filter(move |span| {
-            lengths.checked_shr(span.name_len).is_some_and(|bits| bits & 1 == 1)
-        });
+        let spans = (self.spans.iter())
+            .filter(move |span| span.name_len < u32::BITS && lengths >> span.name_len & 1 == 1);
         spans.map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
     }
 
@@ -308,6 +307,12 @@ impl Fields {
             }
         }
         Ok(())
+    }
+
+    /// Makes room for so many more entries, with so many bytes of names and values.
+    pub fn reserve(&mut self, fields: usize, bytes: usize) {
+        self.text.reserve(bytes + fields * LINE_EXTRA);
+        self.spans.reserve(fields);
     }
 
     /// Removes all entries; keeps the room.
@@ -569,11 +574,7 @@ static TOKEN: [bool; 256] = {
 
 /// How many bytes at the front are `tchar`.
 pub(crate) fn token_len(text: &[u8]) -> usize {
-    let mut len = 0;
-    while len < text.len() && TOKEN[usize::from(text[len])] {
-        len += 1;
-    }
-    len
+    text.iter().position(|&byte| !TOKEN[usize::from(byte)]).unwrap_or(text.len())
 }
 
 /// Whether this is a token (RFC 9110 section 5.6.2).

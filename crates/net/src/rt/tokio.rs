@@ -8,7 +8,7 @@ use std::{
     net::SocketAddr,
     os::fd::{AsFd, BorrowedFd},
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Instant,
 };
 
@@ -153,13 +153,25 @@ fn timer(handle: &Handle, at: Instant) -> Pin<Box<Sleep>> {
     Box::pin(sleep_until(at.into()))
 }
 
-impl Timer for Pin<Box<Sleep>> {
+/// The timer of a deadline. Polling it again for the task that it will wake anyway does nothing.
+#[derive(Debug)]
+struct Alarm {
+    sleep: Pin<Box<Sleep>>,
+    wakes: Option<Waker>,
+}
+
+impl Timer for Alarm {
     fn poll_fired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.as_mut().poll(cx)
+        let known = self.wakes.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+        if known && !self.sleep.is_elapsed() {
+            return Poll::Pending;
+        }
+        self.wakes = Some(cx.waker().clone());
+        self.sleep.as_mut().poll(cx)
     }
 
     fn reset(&mut self, at: Instant) {
-        self.as_mut().reset(at.into());
+        self.sleep.as_mut().reset(at.into());
     }
 }
 
@@ -239,14 +251,15 @@ impl Link {
 struct Stream {
     link: Link,
     ends: Ends,
-    deadline: Deadline<Pin<Box<Sleep>>>,
+    deadline: Deadline<Alarm>,
     handle: Handle,
     ended: bool,
 }
 
 impl Stream {
     fn expire<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        self.deadline.poll(cx, |at| timer(&self.handle, at)).map(Err)
+        let alarm = |at| Alarm { sleep: timer(&self.handle, at), wakes: None };
+        self.deadline.poll(cx, alarm).map(Err)
     }
 
     /// What the reactor already knows: `None` when it has heard nothing.
