@@ -85,11 +85,13 @@ pub(super) enum Plaintext {
 /// One client connection.
 pub(super) struct TlsMachine {
     stream: SslStream<Wire>,
+    /// The peer said its last, or failed: every further read says so again.
+    over: bool,
 }
 
 impl TlsMachine {
     pub(super) fn new(ssl: Ssl) -> Result<Self, ErrorStack> {
-        Ok(TlsMachine { stream: SslStream::new(ssl, Wire::default())? })
+        Ok(TlsMachine { stream: SslStream::new(ssl, Wire::default())?, over: false })
     }
 
     pub(super) fn ssl(&self) -> &SslRef {
@@ -149,7 +151,8 @@ impl TlsMachine {
         let mut total = 0;
         let end = loop {
             let spare = buf.spare_capacity_mut();
-            if spare.is_empty() {
+            // A call that can only learn that there is nothing costs as much as one that decrypts.
+            if spare.is_empty() || !(self.has_input() || self.over) {
                 break Ok(Plaintext::WantRead);
             }
             match self.stream.ssl_read_uninit(spare) {
@@ -169,6 +172,7 @@ impl TlsMachine {
             }
         };
         self.release();
+        self.over |= !matches!(end, Ok(Plaintext::WantRead));
         // What came before an end is delivered first; BoringSSL repeats the end at the next call.
         if total > 0 { Ok(Plaintext::Data(total)) } else { end }
     }
