@@ -147,7 +147,8 @@ impl Incoming {
                 _ => break,
             }
             // Chunks that came together are joined only while that is cheap.
-            if self.first.as_ref().is_some_and(|first| first.len() > JOIN_MAX) {
+            let here = exchange.machine.recv_buf().len();
+            if self.first.as_ref().is_some_and(|first| first.len() + here > JOIN_MAX) {
                 break;
             }
         }
@@ -225,6 +226,11 @@ impl Incoming {
             self.close();
         }
         gathered
+    }
+
+    /// How much is here and not read yet, with the framing of chunks.
+    pub(crate) fn here(&mut self) -> usize {
+        self.rest.as_mut().map_or(0, |rest| rest.exchange.machine.recv_buf().len())
     }
 
     fn account(&mut self, data: Option<Bytes>) -> Result<Option<Bytes>> {

@@ -218,6 +218,7 @@ async fn collect(body: &mut Incoming) -> Result<Bytes> {
     let Some(second) = body.data().await? else { return Ok(first) };
     // The length comes from the peer, so it is a hint with a bound.
     let hint = body.length().unwrap_or(0).min(COLLECT_HINT_MAX) as usize;
+    let hint = hint.max(body.here());
     let mut all = BytesMut::with_capacity(first.len() + second.len() + hint);
     all.extend_from_slice(&first);
     all.extend_from_slice(&second);

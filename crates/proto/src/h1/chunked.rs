@@ -72,10 +72,12 @@ impl Decoder {
             return Err(PeerMisbehaved::BareLf.into());
         };
         let (size, extension) = chunk_size(line)?;
-        check_extension(extension)?;
-        self.extensions += extension.len();
-        if self.extensions > limits.chunk_extensions {
-            return Err(LimitExceeded::ChunkExtensions.into());
+        if !extension.is_empty() {
+            check_extension(extension)?;
+            self.extensions += extension.len();
+            if self.extensions > limits.chunk_extensions {
+                return Err(LimitExceeded::ChunkExtensions.into());
+            }
         }
         self.state = if size == 0 { State::Last } else { State::Data(size) };
         Ok(Step::Skip(end))
@@ -105,17 +107,19 @@ impl Decoder {
 
 /// `chunk-size = 1*HEXDIG`, and what follows it on the line. Leading zeros are digits like others.
 fn chunk_size(line: &[u8]) -> Result<(u64, &[u8]), PeerMisbehaved> {
-    const BAD: PeerMisbehaved = PeerMisbehaved::BadChunkSize;
-    let digits = line.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(line.len());
-    if digits == 0 {
-        return Err(BAD);
+    let (mut size, mut digits) = (0_u64, 0);
+    for &byte in line {
+        let Some(digit) = char::from(byte).to_digit(16) else { break };
+        if size >> (u64::BITS - 4) != 0 {
+            return Err(PeerMisbehaved::BadChunkSize);
+        }
+        size = size << 4 | u64::from(digit);
+        digits += 1;
     }
-    let mut size = 0_u64;
-    for &byte in &line[..digits] {
-        let digit = char::from(byte).to_digit(16).ok_or(BAD)?;
-        size = size.checked_mul(16).ok_or(BAD)? | u64::from(digit);
+    match digits {
+        0 => Err(PeerMisbehaved::BadChunkSize),
+        _ => Ok((size, &line[digits..])),
     }
-    Ok((size, &line[digits..]))
 }
 
 /// `chunk-ext = *( BWS ";" ... )` (section 7.1.1). Its meaning is nobody's; its bytes must be text.

@@ -5,8 +5,10 @@ use mimus_net::{BoxFuture, Runtime, Socket, dial::SocketOptions, rt::Endpoint};
 /// A runtime that only knows where blocking work goes.
 #[derive(Debug)]
 pub(crate) enum Pool {
-    /// In the caller, as the blocking runtime may.
+    /// In the caller.
     Inline,
+    /// Nowhere: the caller itself may block.
+    Caller,
     Thread,
     /// Nowhere: it is shutting down.
     Closed,
@@ -29,7 +31,11 @@ impl Runtime for Pool {
         match self {
             Self::Inline => work(),
             Self::Thread => drop(std::thread::spawn(work)),
-            Self::Closed => drop(work),
+            Self::Caller | Self::Closed => drop(work),
         }
+    }
+
+    fn may_block(&self) -> bool {
+        matches!(self, Self::Caller)
     }
 }

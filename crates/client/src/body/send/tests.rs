@@ -64,7 +64,7 @@ fn memory_is_one_piece_without_a_copy() {
 fn files_are_read_in_chunks_on_any_pool() {
     let contents = numbers(3 * CHUNK + 5);
     let file = file_of(&contents);
-    for pool in [Pool::Inline, Pool::Thread] {
+    for pool in [Pool::Inline, Pool::Thread, Pool::Caller] {
         let mut body = Body::file(file.path()).unwrap();
         assert_eq!(body.length(), Some(contents.len() as u64));
         let pieces = pieces(&mut body, &pool).unwrap();
@@ -309,4 +309,54 @@ fn a_body_crosses_threads_and_shows_no_contents() {
     assert_send_sync::<Body>();
     assert_send_sync::<BodyFrames>();
     assert!(!format!("{:?}", Body::from("hunter2")).contains("hunter2"));
+}
+
+#[test]
+fn a_caller_that_may_block_reads_itself_into_one_block() {
+    struct Here(std::thread::ThreadId, usize);
+    impl Read for Here {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            assert_eq!(std::thread::current().id(), self.0);
+            let count = self.1.min(buffer.len());
+            buffer[..count].fill(self.1 as u8);
+            self.1 -= count;
+            Ok(count)
+        }
+    }
+    let read_all = || {
+        let mut body = Body::reader(Here(std::thread::current().id(), 3 * CHUNK));
+        assert!(body.may_block(&Pool::Caller) && !body.may_block(&Pool::Thread));
+        let mut piece = || next(&mut body, &Pool::Caller).map(|piece| piece.unwrap());
+        let first = piece().unwrap().as_ptr();
+        let held = piece().unwrap();
+        assert_eq!(held.as_ptr(), first, "the first was dropped");
+        let other = piece().unwrap();
+        assert_ne!(other.as_ptr(), held.as_ptr(), "the second is still there");
+        let last = other.as_ptr();
+        drop(other);
+        assert!(piece().is_none());
+        (first, last)
+    };
+    let (_, last) = read_all();
+    assert_eq!(read_all().0, last, "the next body reads to where the last one did");
+}
+
+#[test]
+fn small_pieces_do_not_hold_the_block() {
+    let mut body = Body::reader(Dripping(numbers(14), false));
+    let first = next(&mut body, &Pool::Caller).unwrap().unwrap();
+    let second = next(&mut body, &Pool::Caller).unwrap().unwrap();
+    assert_eq!([first, second].concat(), numbers(14));
+}
+
+#[test]
+fn a_reader_that_claims_more_than_it_was_asked_for_is_not_believed() {
+    struct Boaster;
+    impl Read for Boaster {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            Ok(buffer.len() + 1)
+        }
+    }
+    let piece = next(&mut Body::reader(Boaster), &Pool::Caller).unwrap().unwrap();
+    assert_eq!(piece.len(), CHUNK);
 }
