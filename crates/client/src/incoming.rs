@@ -233,6 +233,11 @@ impl Incoming {
         self.rest.as_mut().map_or(0, |rest| rest.exchange.machine.recv_buf().len())
     }
 
+    /// Whether anything can follow the piece that is here, if there is one.
+    pub(crate) fn more_may_come(&self) -> bool {
+        self.rest.is_some() || self.decoder.is_some()
+    }
+
     fn account(&mut self, data: Option<Bytes>) -> Result<Option<Bytes>> {
         if let Some(data) = &data {
             let n = data.len() as u64;

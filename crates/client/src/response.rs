@@ -213,8 +213,13 @@ impl<M> Response<M> {
 
 /// All of a body. One piece is handed on as it is; more are joined.
 async fn collect(body: &mut Incoming) -> Result<Bytes> {
-    body.gather().await?;
+    if body.more_may_come() {
+        body.gather().await?;
+    }
     let Some(first) = body.data().await? else { return Ok(Bytes::new()) };
+    if !body.more_may_come() {
+        return Ok(first);
+    }
     let Some(second) = body.data().await? else { return Ok(first) };
     // The length comes from the peer, so it is a hint with a bound.
     let hint = body.length().unwrap_or(0).min(COLLECT_HINT_MAX) as usize;
