@@ -79,7 +79,7 @@ pub struct Run {
     /// Hold our counts to bench/budgets.toml too.
     #[arg(long)]
     pub budget: bool,
-    /// Where raw.json and report.html go; bench/out/<suite>-<date> if not said.
+    /// Where raw.json and report.html go; bench/out/SUITE-DATE if not said.
     #[arg(long)]
     pub out: Option<PathBuf>,
     /// Draw PNGs for a README into this directory too.
