@@ -154,10 +154,10 @@ impl<'a> Call<'a> {
         let length = wire::body_length(&self.request);
         let mut fields = wire::fields(self.client, &self.request, length, additions)?;
         self.ask_hooks(&mut fields)?;
-        let lease = match self.lease(&route, now) {
-            Ok(lease) => lease,
-            // Boxed, because it is rare and its state is large.
-            Err(asked) => Box::pin(self.connect(&route, asked, now)).await?,
+        let (lease, now) = match self.lease(&route, now) {
+            Ok(lease) => (lease, now),
+            // Boxed, because it is rare and its state is large. It may have taken long.
+            Err(asked) => (Box::pin(self.connect(&route, asked, now)).await?, Instant::now()),
         };
         let forwards = forwarding.is_some();
         let body = match length {
@@ -168,7 +168,6 @@ impl<'a> Call<'a> {
         let line =
             RequestLine { method: &self.request.method, target: &target, fields: &fields, length };
         self.tell_sending(&lease, &line);
-        let now = if lease.is_reused() { now } else { Instant::now() };
         let order = Order {
             line: &line,
             body: body.map(Box::new),

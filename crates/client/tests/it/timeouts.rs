@@ -9,6 +9,7 @@ use crate::support::{Bench, failure, on_every_runtime};
 
 on_every_runtime!(
     the_head_timeout_fires_on_a_silent_and_on_a_dripping_server,
+    the_wait_for_a_connection_is_not_the_servers,
     the_idle_timeout_fires_in_a_body_that_stalls,
     a_dripping_body_does_not_outlive_the_total,
     the_total_spans_redirects,
@@ -38,6 +39,18 @@ async fn the_head_timeout_fires_on_a_silent_and_on_a_dripping_server(b: Bench) {
     }
     assert_eq!(client.pool_stats().open(), 0);
     b.all_closed().await;
+}
+
+async fn the_wait_for_a_connection_is_not_the_servers(b: Bench) {
+    if !b.concurrent() {
+        return;
+    }
+    let limit = Duration::from_millis(600);
+    let client = b.builder().max_connections(1).head_timeout(limit).build().unwrap();
+    let calls = (0..3).map(|_| client.get(b.http("/delay/0.4")).send());
+    for response in futures_util::future::join_all(calls).await {
+        assert_eq!(response.unwrap().status(), 200);
+    }
 }
 
 async fn the_idle_timeout_fires_in_a_body_that_stalls(b: Bench) {
