@@ -10,6 +10,7 @@ use crate::support::{Bench, failure, on_every_runtime};
 on_every_runtime!(
     the_head_timeout_fires_on_a_silent_and_on_a_dripping_server,
     the_wait_for_a_connection_is_not_the_servers,
+    a_timer_armed_for_an_earlier_call_serves_a_later_one,
     the_idle_timeout_fires_in_a_body_that_stalls,
     a_dripping_body_does_not_outlive_the_total,
     the_total_spans_redirects,
@@ -39,6 +40,15 @@ async fn the_head_timeout_fires_on_a_silent_and_on_a_dripping_server(b: Bench) {
     }
     assert_eq!(client.pool_stats().open(), 0);
     b.all_closed().await;
+}
+
+async fn a_timer_armed_for_an_earlier_call_serves_a_later_one(b: Bench) {
+    let client = b.builder().head_timeout(LIMIT).build().unwrap();
+    client.get(b.http("/delay/0.05")).send().await.unwrap().bytes().await.unwrap();
+    b.sleep(LIMIT / 2).await;
+    let started = Instant::now();
+    let call = client.get(b.http("/delay/3")).timeout(Duration::from_secs(2)).send();
+    on_time(started, &failure(call.await), Phase::Head);
 }
 
 async fn the_wait_for_a_connection_is_not_the_servers(b: Bench) {

@@ -171,6 +171,8 @@ impl Timer for Alarm {
     }
 
     fn reset(&mut self, at: Instant) {
+        // Firing may have cost it the waker.
+        self.wakes = None;
         self.sleep.as_mut().reset(at.into());
     }
 }
