@@ -1,6 +1,7 @@
 //! One call, from request to answer. Read it from the top: [`run`] is the whole of it.
 
 use std::{
+    borrow::Cow,
     future::poll_fn,
     sync::Arc,
     time::{Duration, Instant},
@@ -152,7 +153,8 @@ impl<'a> Call<'a> {
             expect_continue: body_comes && self.request.settings.expect_continue.is_some(),
         };
         let length = wire::body_length(&self.request);
-        let mut fields = wire::fields(self.client, &self.request, length, additions)?;
+        let target = &self.request.target;
+        let mut fields = wire::fields(self.client, target, &self.request, length, additions)?;
         self.ask_hooks(&mut fields)?;
         let (lease, now) = match self.lease(&route, now) {
             Ok(lease) => (lease, now),
@@ -164,9 +166,9 @@ impl<'a> Call<'a> {
             BodyLength::None => None,
             _ => Some(Call::take_body(&mut self.request.body, &mut self.body_gone)?),
         };
-        let target = wire::target(&self.request, forwards);
+        let asked = wire::target(&self.request, forwards);
         let line =
-            RequestLine { method: &self.request.method, target: &target, fields: &fields, length };
+            RequestLine { method: &self.request.method, target: &asked, fields: &fields, length };
         self.tell_sending(&lease, &line);
         let order = Order {
             line: &line,
@@ -307,12 +309,12 @@ impl<'a> Call<'a> {
         !self.body_gone
     }
 
-    fn ask_hooks(&self, fields: &mut Fields) -> Result<()> {
+    fn ask_hooks(&self, fields: &mut Cow<'_, Fields>) -> Result<()> {
         for hook in self.request.settings.hooks.iter() {
             let mut outgoing = Outgoing {
                 method: &self.request.method,
                 url: &self.request.target.url,
-                fields,
+                fields: fields.to_mut(),
                 attempt: self.attempts - 1,
             };
             hook.before_send(&mut outgoing)
@@ -348,7 +350,7 @@ impl<'a> Call<'a> {
         }
         let reading = Reading {
             fields: &head.fields,
-            decode: settings.decode.clone().filter(|_| self.request.method != Method::HEAD),
+            decode: settings.decode.as_ref().filter(|_| self.request.method != Method::HEAD),
             limit: settings.body_limit,
         };
         let runtime = &self.client.dialer.runtime;

@@ -57,14 +57,16 @@ pub(crate) struct Reading<'a> {
     /// The fields of its head.
     pub(crate) fields: &'a Fields,
     /// Whether, and within which limits, it is decoded.
-    pub(crate) decode: Option<DecodeLimits>,
+    pub(crate) decode: Option<&'a DecodeLimits>,
     /// The most bytes a reader may be given.
     pub(crate) limit: Option<u64>,
 }
 
 impl Reading<'_> {
     fn decoder(&self) -> Result<Option<Decoder>> {
-        let Some(limits) = &self.decode else { return Ok(None) };
+        let Some(limits) = self.decode.filter(|_| self.fields.contains("content-encoding")) else {
+            return Ok(None);
+        };
         let values = self.fields.get_all("content-encoding");
         let tokens = values.filter_map(|value| std::str::from_utf8(value).ok());
         Decoder::for_codings(tokens, limits).map_err(undecodable)
@@ -120,8 +122,11 @@ impl Incoming {
         mut exchange: Exchange,
         now: Instant,
     ) -> Result<Option<Exchange>> {
-        let machine = &exchange.machine;
-        if machine.remaining_body().is_some() && !machine.buffered_body_complete() {
+        if let Some(body) = exchange.machine.take_rest() {
+            self.first = Some(body).filter(|body| !body.is_empty());
+            return Ok(self.end(exchange, now));
+        }
+        if exchange.machine.remaining_body().is_some() {
             // Left where it is, the rest can come behind it, in one piece.
             return Ok(Some(exchange));
         }
@@ -130,15 +135,7 @@ impl Incoming {
             match event {
                 Some(Event::Data(data)) if self.first.is_none() => self.first = Some(data),
                 Some(Event::Trailers(fields)) => self.trailers = Some(Box::new(fields)),
-                Some(Event::End) if exchange.is_sending() => {
-                    self.over = true;
-                    break;
-                }
-                Some(Event::End) => {
-                    self.ended = Some(now);
-                    exchange.finish(now);
-                    return Ok(None);
-                }
+                Some(Event::End) => return Ok(self.end(exchange, now)),
                 Some(Event::Data(data)) => self.first = Some(join(self.first.take(), data)),
                 Some(Event::Upgraded(ahead)) => {
                     self.upgraded = Some(Box::new(ahead));
@@ -153,6 +150,17 @@ impl Incoming {
             }
         }
         Ok(Some(exchange))
+    }
+
+    /// The response is over. So is the exchange, unless the server answered before it heard all.
+    fn end(&mut self, exchange: Exchange, now: Instant) -> Option<Exchange> {
+        if exchange.is_sending() {
+            self.over = true;
+            return Some(exchange);
+        }
+        self.ended = Some(now);
+        exchange.finish(now);
+        None
     }
 
     /// The body as an `AsyncRead`, of `futures` and, with the feature, of tokio.

@@ -3,7 +3,7 @@
 use std::{
     hash::BuildHasher,
     ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use foldhash::fast::RandomState;
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 pub(crate) struct Target(Arc<Parts>);
 
 /// A URL taken apart once, for every call that uses it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) url: Url,
     /// The zone, which is part of what tells one connection from another.
@@ -31,6 +31,8 @@ pub(crate) struct Parts {
     pub(crate) port: u16,
     /// `Host: authority`, ready to be sent.
     pub(crate) host_field: Fields,
+    /// The fields of a request that has nothing of its own to say, once there was one.
+    pub(crate) plain_fields: OnceLock<Fields>,
     host: Range<usize>,
     authority: Range<usize>,
     origin_form: Range<usize>,
@@ -71,8 +73,18 @@ impl Target {
             .append("Host", &url.as_str()[authority.clone()])
             .map_err(|e| Error::request("the URL's host cannot be sent").on(&url).caused_by(e))?;
         let port = url.port().unwrap_or(if https { 443 } else { 80 });
-        let parts = Parts { url, zone, https, port, host_field, host, authority, origin_form };
-        Ok(Target(Arc::new(parts)))
+        let plain_fields = OnceLock::new();
+        Ok(Target(Arc::new(Parts {
+            url,
+            zone,
+            https,
+            port,
+            host_field,
+            plain_fields,
+            host,
+            authority,
+            origin_form,
+        })))
     }
 
     pub(crate) fn parse(text: &str, base: Option<&Url>) -> Result<Self> {
@@ -108,6 +120,15 @@ impl Target {
         self.host.start > self.url.scheme().len() + "://".len()
     }
 }
+
+/// Everything else follows from these.
+impl PartialEq for Parts {
+    fn eq(&self, other: &Self) -> bool {
+        self.url == other.url && self.zone == other.zone
+    }
+}
+
+impl Eq for Parts {}
 
 impl Parts {
     /// The host as dialling wants it.

@@ -163,19 +163,20 @@ impl Call<'_> {
 
     /// Changes the request into the one that a redirect asks for: `Some` when there is one.
     fn follows_redirect(&mut self, head: &ResponseHead) -> Result<Option<Option<Instant>>> {
+        if !head.status.is_redirection() {
+            return Ok(None);
+        }
         let body = match &self.request.body {
             body if !self.body_is_there() || !body.is_replayable() => redirect::Body::Once,
             body if body.is_empty() => redirect::Body::Empty,
             _ => redirect::Body::Replayable,
         };
-        let redirects = head.status.is_redirection();
-        let location = if redirects { head.fields.get("location") } else { None };
         let redirection = Redirection {
             method: &self.request.method,
             url: &self.request.target.url,
             body,
             status: head.status,
-            location,
+            location: head.fields.get("location"),
             previous: &self.memory.previous,
         };
         match self.request.settings.redirect.decide(&redirection) {

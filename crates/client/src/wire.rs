@@ -1,6 +1,10 @@
 //! A request's fields as they go on the wire.
 
-use std::{borrow::Cow, cell::Cell, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    cell::Cell,
+    sync::{Arc, LazyLock},
+};
 
 use http::{HeaderValue, Method};
 use mimus_net::proxy::Proxy;
@@ -12,6 +16,7 @@ use crate::{
     client::Inner,
     policy::redirect::Strip,
     request::{Request, invalid, set},
+    target::Target,
 };
 
 /// What a call adds to the user's own fields for one exchange.
@@ -26,13 +31,45 @@ pub(crate) struct Additions<'a> {
     pub(crate) expect_continue: bool,
 }
 
+impl Additions<'_> {
+    fn is_none(&self) -> bool {
+        let Additions { authorization, left_origin, forwarding, expect_continue } = self;
+        authorization.is_none() && !left_origin && forwarding.is_none() && !expect_continue
+    }
+}
+
 /// How many fields may come from neither user nor client, and room for one of ordinary size, in bytes.
 const ADDED: usize = 4;
 const FIELD_SIZE: usize = 48;
 
+/// The fields of a request to `target`, which is the request's. A request that says nothing of its own
+/// has those of the last such request.
+pub(crate) fn fields<'t>(
+    client: &Inner,
+    target: &'t Target,
+    request: &Request,
+    length: BodyLength,
+    additions: Additions<'_>,
+) -> Result<Cow<'t, Fields>> {
+    // A request that another client built has other settings than this one's.
+    let plain = request.fields.is_empty()
+        && length == BodyLength::None
+        && additions.is_none()
+        && client.cookies.is_none()
+        && Arc::ptr_eq(&request.settings, &client.settings);
+    if !plain {
+        return assemble(client, request, length, additions).map(Cow::Owned);
+    }
+    if let Some(known) = target.plain_fields.get() {
+        return Ok(Cow::Borrowed(known));
+    }
+    let fields = assemble(client, request, length, additions)?;
+    Ok(Cow::Borrowed(target.plain_fields.get_or_init(|| fields)))
+}
+
 /// `Host` first (RFC 9110 section 7.2 recommends it), the client's defaults, then the user's fields as
 /// they were given.
-pub(crate) fn fields(
+fn assemble(
     client: &Inner,
     request: &Request,
     length: BodyLength,
@@ -85,8 +122,10 @@ thread_local! {
 const SPARE_MAX: usize = 4096;
 
 /// Takes fields back that were written.
-pub(crate) fn recycle(fields: Fields) {
-    if fields.text_capacity() <= SPARE_MAX {
+pub(crate) fn recycle(fields: Cow<'_, Fields>) {
+    if let Cow::Owned(fields) = fields
+        && fields.text_capacity() <= SPARE_MAX
+    {
         let _ = SPARE.try_with(|spare| spare.set(fields));
     }
 }

@@ -1,6 +1,5 @@
 //! Message heads, and what they say about the body that follows.
 
-use bytes::Bytes;
 use http::{Method, StatusCode, Version};
 
 use crate::fields::{elements, is_named};
@@ -46,7 +45,7 @@ pub struct ResponseHead {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reason {
     Registered,
-    Other(Bytes),
+    Other(Box<[u8]>),
 }
 
 impl ResponseHead {
@@ -57,7 +56,7 @@ impl ResponseHead {
     }
 
     /// The same head with a phrase other than the registered one.
-    pub(crate) fn with_reason(self, reason: Bytes) -> Self {
+    pub(crate) fn with_reason(self, reason: Box<[u8]>) -> Self {
         Self { reason: Reason::Other(reason), ..self }
     }
 
@@ -217,8 +216,9 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn read(fields: &Fields) -> Self {
-        let mut control = Self {
+    /// What a head without fields says.
+    pub(crate) const fn none() -> Self {
+        Self {
             length: Length::Absent,
             transfer: Transfer::Absent,
             close: false,
@@ -226,18 +226,33 @@ impl Control {
             upgrade: false,
             expect: false,
             hosts: 0,
-        };
-        for (name, value) in fields.raw_of_lengths(Control::LENGTHS) {
+        }
+    }
+
+    pub(crate) fn read(fields: &Fields) -> Self {
+        let mut control = Self::none();
+        for (name, value) in fields.raw().filter(|(name, _)| Control::may_concern(name)) {
             control.note(name, value);
         }
         control
     }
 
-    /// The lengths of the names that matter: they sort out nearly every other field before a byte of
-    /// it is looked at.
-    const LENGTHS: u32 = 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 14 | 1 << 17;
+    /// Whether there is a field that must not stand in a trailer section, because it would change how
+    /// the message is framed or routed (RFC 9110 section 6.5.1).
+    pub(crate) fn is_of_heads_alone(&self) -> bool {
+        let framed = self.length != Length::Absent || self.transfer != Transfer::Absent;
+        framed || self.hosts > 0
+    }
 
-    fn note(&mut self, name: &[u8], value: &[u8]) {
+    /// Whether a name of this length can be one of those that matter. It sorts out nearly all others
+    /// before a byte of them is looked at.
+    pub(crate) fn may_concern(name: &[u8]) -> bool {
+        const LENGTHS: u32 = 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 14 | 1 << 17;
+        name.len() < 32 && LENGTHS >> name.len() & 1 == 1
+    }
+
+    /// Takes note of a field.
+    pub(crate) fn note(&mut self, name: &[u8], value: &[u8]) {
         match name.len() {
             4 if is_named(name, b"host") => self.hosts += 1,
             6 if is_named(name, b"expect") => {
@@ -296,12 +311,4 @@ fn decimal(digits: &[u8]) -> Option<u64> {
         let digit = byte.checked_sub(b'0').filter(|&digit| digit <= 9)?;
         number.checked_mul(10)?.checked_add(u64::from(digit))
     })
-}
-
-/// Whether a trailer of this name would change the framing of the message that it ends
-/// (RFC 9110 section 6.5.1).
-pub(crate) fn forbidden_in_trailers(name: &[u8]) -> bool {
-    [&b"content-length"[..], b"transfer-encoding", b"host"]
-        .iter()
-        .any(|framing| framing.eq_ignore_ascii_case(name))
 }

@@ -335,20 +335,40 @@ fn a_chunked_answer_to_http_1_0_ends_with_the_connection() {
 }
 
 #[test]
-fn the_buffer_tells_when_dropping_a_body_is_free() {
+fn the_rest_of_a_body_is_taken_whole_or_not_at_all() {
     let mut client = rig::asked(&Method::GET);
     client.recv(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+    assert_eq!(client.take_rest(), None, "the head comes first");
     let _head = client.poll_event();
-    assert_eq!(client.remaining_body(), Some(6));
-    assert!(!client.buffered_body_complete());
+    assert_eq!((client.remaining_body(), client.take_rest()), (Some(6), None));
     client.recv(b"def");
-    assert!(client.buffered_body_complete());
+    assert_eq!(client.take_rest().as_deref(), Some(&b"abcdef"[..]));
+    assert!(client.recv_done());
+    assert!(client.poll_event().unwrap().is_none());
+    assert_eq!(client.reuse(), Reuse::Yes);
+    assert_eq!(client.take_rest(), None, "there is no message any more");
+}
 
+#[test]
+fn what_follows_a_body_taken_whole_bars_reuse() {
     let mut client = rig::asked(&Method::GET);
-    client.recv(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n");
+    client.recv(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n");
     let _head = client.poll_event();
-    assert_eq!(client.remaining_body(), None);
-    assert!(!client.buffered_body_complete());
-    client.recv(b"\r\n");
-    assert!(client.buffered_body_complete());
+    assert_eq!(client.take_rest().as_deref(), Some(&b"ok"[..]));
+    assert_eq!(client.reuse(), Reuse::No(NoReuse::ExtraBytes));
+}
+
+#[test]
+fn a_body_without_a_known_length_is_not_taken_whole() {
+    for head in ["Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "\r\nabc"] {
+        let mut client = rig::asked(&Method::GET);
+        client.recv(format!("HTTP/1.1 200 OK\r\n{head}").as_bytes());
+        let _head = client.poll_event();
+        assert_eq!(client.take_rest(), None);
+        assert!(matches!(client.poll_event(), Ok(Some(mimus_proto::Event::Data(data))) if data == "abc"));
+    }
+    let mut client = rig::asked(&Method::HEAD);
+    client.recv(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n");
+    let _head = client.poll_event();
+    assert_eq!(client.take_rest().as_deref(), Some(&b""[..]), "there is none, so it is here");
 }

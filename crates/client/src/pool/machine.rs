@@ -16,19 +16,21 @@ pub struct Permit {
     stage: Stage,
     created: Instant,
     granted: Instant,
-    reused: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Dialling,
-    InUse,
+    /// For the first exchange of its connection.
+    Opened,
+    /// For a later one.
+    Reused,
 }
 
 impl Permit {
     /// Whether its connection has served an exchange before.
     pub fn is_reused(&self) -> bool {
-        self.reused
+        self.stage == Stage::Reused
     }
 
     /// When its connection was opened; for a dial, when it was permitted.
@@ -165,7 +167,7 @@ impl<K, C> Pool<K, C> {
     /// Records that the dial of `permit` succeeded: its connection is in use from `now` on.
     pub fn opened(&mut self, permit: &mut Permit, now: Instant) {
         if permit.stage == Stage::Dialling {
-            permit.stage = Stage::InUse;
+            permit.stage = Stage::Opened;
             permit.created = now;
             self.count(permit.key, |stats| {
                 stats.dialling -= 1;
@@ -332,7 +334,7 @@ impl<K, C> Pool<K, C> {
     fn give_back(&mut self, permit: &Permit) {
         self.count(permit.key, |stats| match permit.stage {
             Stage::Dialling => stats.dialling -= 1,
-            Stage::InUse => stats.in_use -= 1,
+            Stage::Opened | Stage::Reused => stats.in_use -= 1,
         });
     }
 
@@ -362,7 +364,7 @@ impl<K, C> Pool<K, C> {
             stats.misses += 1;
         });
         let stage = Stage::Dialling;
-        Grant::Dial(Permit { key, stage, created: now, granted: now, reused: false })
+        Grant::Dial(Permit { key, stage, created: now, granted: now })
     }
 
     fn permit_lease(&mut self, key: usize, conn: C, created: Instant, now: Instant) -> Grant<C> {
@@ -370,7 +372,7 @@ impl<K, C> Pool<K, C> {
             stats.in_use += 1;
             stats.hits += 1;
         });
-        Grant::Lease(Permit { key, stage: Stage::InUse, created, granted: now, reused: true }, conn)
+        Grant::Lease(Permit { key, stage: Stage::Reused, created, granted: now }, conn)
     }
 
     /// The newest idle connection of `key` that has not expired; those that have are closed.

@@ -211,10 +211,9 @@ impl<K, C> Acquired<K, C> {
             Grant::Lease(permit, conn) => (permit, Some(conn)),
             Grant::Dial(permit) => (permit, None),
         };
-        let reused = permit.is_reused();
         let unit = Unit { inner: Arc::clone(inner), permit: Some(permit) };
         match conn {
-            Some(conn) => Acquired::Lease(Lease { conn, reused, unit }),
+            Some(conn) => Acquired::Lease(Lease { conn, unit }),
             None => Acquired::Dial(DialPermit { unit }),
         }
     }
@@ -246,7 +245,7 @@ impl<K, C> DialPermit<K, C> {
         if let Some(permit) = &mut self.unit.permit {
             self.unit.inner.update(|pool, _| pool.opened(permit, now));
         }
-        Lease { conn, reused: false, unit: self.unit }
+        Lease { conn, unit: self.unit }
     }
 }
 
@@ -256,19 +255,18 @@ impl<K, C> DialPermit<K, C> {
 pub struct Lease<K, C> {
     // Fields drop in order: the connection is closed before its unit is free.
     conn: C,
-    reused: bool,
     unit: Unit<K, C>,
 }
 
 impl<K, C> Lease<K, C> {
     /// Whether the connection has served an exchange before.
     pub fn is_reused(&self) -> bool {
-        self.reused
+        self.unit.permit.as_ref().is_some_and(Permit::is_reused)
     }
 
     /// The exchange is over and the connection can serve another.
     pub fn release(self, now: Instant) {
-        let Lease { conn, mut unit, .. } = self;
+        let Lease { conn, mut unit } = self;
         if let Some(permit) = unit.permit.take() {
             unit.inner.update(|pool, effects| {
                 pool.release(permit, conn, Verdict::Reuse, now, effects);
@@ -284,7 +282,7 @@ impl<K, C> Lease<K, C> {
     /// The connection was dead before anything was sent on it: closes it, and gives the next idle
     /// one or leave to dial.
     pub fn stale(self, now: Instant) -> Acquired<K, C> {
-        let Lease { conn, mut unit, .. } = self;
+        let Lease { conn, mut unit } = self;
         drop(conn);
         match unit.permit.take() {
             Some(permit) => {

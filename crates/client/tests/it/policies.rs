@@ -20,6 +20,7 @@ on_every_runtime!(
     userinfo_becomes_credentials,
     statuses_are_retried_when_asked,
     hooks_see_and_change_and_refuse,
+    what_one_call_says_is_not_said_by_the_next,
     netrc_supplies_credentials,
 );
 
@@ -193,6 +194,36 @@ async fn hooks_see_and_change_and_refuse(b: Bench) {
     let error = failure(client.get(b.http("/forbidden")).send().await);
     assert_eq!(error.kind(), Kind::Hook);
     assert_eq!(b.origin.requests().len(), 2);
+}
+
+async fn what_one_call_says_is_not_said_by_the_next(b: Bench) {
+    let default = |value| b.builder().default_header("X-Client", value);
+    let first = default("first").build().unwrap();
+    let second = default("second").hook(Recorder::default()).build().unwrap();
+    let url = b.http("/get");
+    for _ in 0..2 {
+        first.get(&url).send().await.unwrap();
+        second.get(&url).send().await.unwrap();
+        first.get(&url).header("X-Own", "1").send().await.unwrap();
+        first.get(&url).decode(None).send().await.unwrap();
+        // Built by one client, sent by the other: the sender's defaults join.
+        second.execute(first.get(&url).build().unwrap()).await.unwrap();
+    }
+    let lines: Vec<_> = (b.origin.requests().iter())
+        .map(|seen| {
+            let line = ["x-client", "x-own", "x-hook", "accept-encoding"].map(|n| seen.header(n));
+            line.map(|value| value.map_or(String::new(), |v| v.chars().take(6).collect()))
+        })
+        .collect();
+    let plain = ["first", "", "", "gzip, "].map(String::from);
+    let hooked = ["second", "", "0", "gzip, "].map(String::from);
+    let own = ["first", "1", "", "gzip, "].map(String::from);
+    let raw = ["first", "", "", ""].map(String::from);
+    let executed = ["second", "", "", "gzip, "].map(String::from);
+    for round in lines.chunks(5) {
+        assert_eq!(round, [&plain, &hooked, &own, &raw, &executed].map(Clone::clone));
+    }
+    assert_eq!(lines.len(), 10);
 }
 
 async fn netrc_supplies_credentials(b: Bench) {

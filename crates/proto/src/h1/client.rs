@@ -266,13 +266,13 @@ impl Client {
         if !self.recv.buf.is_empty() && !self.send.out.head_begun() {
             return Err(self.recv.fail(PeerMisbehaved::UnsolicitedBytes));
         }
-        let Some(head) = self.recv.poll_head()? else {
+        let Some((head, control)) = self.recv.poll_head()? else {
             return Ok(None);
         };
         if head.status.is_informational() && head.status != StatusCode::SWITCHING_PROTOCOLS {
             return self.informational(head).map(Some);
         }
-        self.final_head(head).map(Some)
+        self.final_head(head, &control).map(Some)
     }
 
     fn informational(&mut self, head: ResponseHead) -> Result<Event, Error> {
@@ -286,16 +286,15 @@ impl Client {
         Ok(Event::Informational(head))
     }
 
-    fn final_head(&mut self, head: ResponseHead) -> Result<Event, Error> {
+    fn final_head(&mut self, head: ResponseHead, control: &Control) -> Result<Event, Error> {
         // RFC 9110 section 7.8: never switch to a protocol that was not asked for.
         if head.status == StatusCode::SWITCHING_PROTOCOLS && !self.exchange.offers_upgrade {
             return Err(self.recv.fail(PeerMisbehaved::UnofferedUpgrade));
         }
-        let control = Control::read(&head.fields);
         let role = Role::Response { method: &self.exchange.method, status: head.status };
         let framing =
-            Framing::of(role, head.version, &control).map_err(|reason| self.recv.fail(reason))?;
-        self.exchange.last = self.exchange.last.or(last_because(&control, head.version, framing));
+            Framing::of(role, head.version, control).map_err(|reason| self.recv.fail(reason))?;
+        self.exchange.last = self.exchange.last.or(last_because(control, head.version, framing));
         // RFC 9110 section 10.1.1: a final status instead of 100 means that the body is not wanted.
         if self.send.out.is_held() {
             self.stop_body();
@@ -334,11 +333,11 @@ impl Client {
         self.recv.remaining_body()
     }
 
-    /// Whether the rest of the response is in the buffer already: dropping the body then costs
-    /// nothing but polling it to its end.
-    #[must_use]
-    pub fn buffered_body_complete(&self) -> bool {
-        self.recv.holds_rest()
+    /// All of the body that is still to come, if its length is known and it is here: empty when there
+    /// is none. The response is over then, as if polled to [`Event::End`]. Spares the events of a
+    /// small exchange; `None` changes nothing.
+    pub fn take_rest(&mut self) -> Option<Bytes> {
+        self.recv.take_rest()
     }
 
     /// Whether the connection can carry another exchange (RFC 9112 section 9.3). A lasting reason

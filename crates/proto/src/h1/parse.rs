@@ -5,12 +5,13 @@
 //! there already is read in one pass; one that is not waits for its LF, and what was searched for it
 //! is not searched again, so that a head arriving byte by byte costs two passes.
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use http::{Method, StatusCode, Version};
 use memchr::memchr;
 
 use super::Limits;
 use crate::fields::{Span, has_control, is_control, is_token, text_len, token_len, trim_ows};
+use crate::head::Control;
 use crate::{Error, Fields, LimitExceeded, PeerMisbehaved, RequestHead, ResponseHead};
 
 /// Fields to make room for before any head of the connection was seen.
@@ -24,13 +25,16 @@ pub(super) struct Section {
     /// Up to where no LF was found.
     scanned: usize,
     spans: Vec<Span>,
+    /// What the fields so far say about message and connection.
+    control: Control,
     /// Fields to make room for: as many as last time.
     guess: usize,
 }
 
 impl Section {
     pub(super) fn new() -> Self {
-        Self { line: 0, scanned: 0, spans: Vec::new(), guess: FIRST_GUESS }
+        let (spans, control) = (Vec::new(), Control::none());
+        Self { line: 0, scanned: 0, spans, control, guess: FIRST_GUESS }
     }
 
     /// Whether any byte of the section was seen.
@@ -87,17 +91,22 @@ impl Section {
                 self.spans = Vec::with_capacity(self.guess.min(limits.fields));
             }
             self.spans.push(span);
+            let name = span.raw_name(buf);
+            if Control::may_concern(name) {
+                self.control.note(name, span.value_in(buf));
+            }
         }
         Ok(false)
     }
 
-    /// Takes the finished section off the buffer and is ready for the next.
-    fn take(&mut self, buf: &mut BytesMut) -> Fields {
+    /// Takes the finished section off the buffer, with what it controls, and is ready for the next.
+    fn take(&mut self, buf: &mut BytesMut) -> (Fields, Control) {
         let text = buf.split_to(self.line);
         let spans = std::mem::take(&mut self.spans);
         self.guess = spans.len().max(FIRST_GUESS);
         (self.line, self.scanned) = (0, 0);
-        Fields::from_parts(text, spans)
+        let control = std::mem::replace(&mut self.control, Control::none());
+        (Fields::from_parts(text, spans), control)
     }
 
     /// The trailer section of a chunked body (RFC 9112 section 7.1.2), once it is whole.
@@ -110,7 +119,11 @@ impl Section {
         if !self.fields(buf, limits, bound)? {
             return Ok(None);
         }
-        Ok(Some(self.take(buf)))
+        let (trailers, control) = self.take(buf);
+        if control.is_of_heads_alone() {
+            return Err(PeerMisbehaved::TrailerInvalid.into());
+        }
+        Ok(Some(trailers))
     }
 }
 
@@ -164,12 +177,12 @@ impl<L: StartLine> HeadParser<L> {
         self.section.is_started()
     }
 
-    /// The head, once it is whole. It is taken off the buffer then.
+    /// The head, once it is whole, and what its fields control. It is taken off the buffer then.
     pub(super) fn parse(
         &mut self,
         buf: &mut BytesMut,
         limits: &Limits,
-    ) -> Result<Option<L::Head>, Error> {
+    ) -> Result<Option<(L::Head, Control)>, Error> {
         let bound = Bound::new(limits, LimitExceeded::HeadBytes);
         if self.start.is_none() {
             L::check_prefix(buf)?;
@@ -185,8 +198,8 @@ impl<L: StartLine> HeadParser<L> {
         if !self.section.fields(buf, limits, bound)? {
             return Ok(None);
         }
-        let fields = self.section.take(buf);
-        Ok(self.start.take().map(|start| start.finish(fields)))
+        let (fields, control) = self.section.take(buf);
+        Ok(self.start.take().map(|start| (start.finish(fields), control)))
     }
 
     /// The parser of the trailers that may follow: the same scan, without a first line.
@@ -201,7 +214,7 @@ pub(super) struct StatusLine {
     version: Version,
     status: StatusCode,
     /// None for the registered phrase.
-    reason: Option<Bytes>,
+    reason: Option<Box<[u8]>>,
 }
 
 impl StartLine for StatusLine {
@@ -236,7 +249,7 @@ impl StartLine for StatusLine {
         if has_control(reason) {
             return Err(bad_control(&reason[text_len(reason)..]));
         }
-        Ok(Self { version, status, reason: Some(Bytes::copy_from_slice(reason)) })
+        Ok(Self { version, status, reason: Some(reason.into()) })
     }
 
     fn finish(self, fields: Fields) -> ResponseHead {

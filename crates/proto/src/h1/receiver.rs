@@ -1,13 +1,12 @@
 //! The receiving half: bytes in, one message's head, body and trailers out.
 
 use bytes::{Buf, Bytes, BytesMut};
-use memchr::memmem;
 
 use super::Limits;
 use super::chunked::{Decoder, Step};
 use super::parse::{HeadParser, StartLine};
-use crate::head::forbidden_in_trailers;
-use crate::{Error, Event, Framing, PeerMisbehaved, UnexpectedEof};
+use crate::head::Control;
+use crate::{Error, Event, Framing, UnexpectedEof};
 
 /// Where in a message the receiver is.
 #[derive(Debug, Clone, Copy)]
@@ -112,8 +111,8 @@ impl<L: StartLine> Receiver<L> {
         !self.buf.is_empty() || self.head.is_started()
     }
 
-    /// The head, once it is whole.
-    pub(super) fn poll_head(&mut self) -> Result<Option<L::Head>, Error> {
+    /// The head, once it is whole, and what its fields control.
+    pub(super) fn poll_head(&mut self) -> Result<Option<(L::Head, Control)>, Error> {
         match self.head.parse(&mut self.buf, &self.limits) {
             Ok(None) if self.eof => Err(self.fail(if self.head_begun() {
                 UnexpectedEof::InHead
@@ -184,9 +183,6 @@ impl<L: StartLine> Receiver<L> {
             Ok(Some(trailers)) => trailers,
             Err(error) => return Err(self.fail(error)),
         };
-        if trailers.raw().any(|(name, _)| forbidden_in_trailers(name)) {
-            return Err(self.fail(PeerMisbehaved::TrailerInvalid));
-        }
         self.state = State::Ended;
         if trailers.is_empty() { self.poll_body() } else { Ok(Some(Event::Trailers(trailers))) }
     }
@@ -200,6 +196,21 @@ impl<L: StartLine> Receiver<L> {
         }
         self.state = State::Done;
         Some(Event::End)
+    }
+
+    /// All of the body that is still to come, if its length is known and it is here. The message is
+    /// over then, and no event tells so.
+    pub(super) fn take_rest(&mut self) -> Option<Bytes> {
+        let left = match self.state {
+            State::Length(left) => usize::try_from(left).ok()?,
+            State::Ended => 0,
+            _ => return None,
+        };
+        if left > self.buf.len() {
+            return None;
+        }
+        self.state = State::Done;
+        Some(if left == 0 { Bytes::new() } else { self.take(left) })
     }
 
     fn take(&mut self, len: usize) -> Bytes {
@@ -218,34 +229,4 @@ impl<L: StartLine> Receiver<L> {
             _ => None,
         }
     }
-
-    /// Whether everything up to the end of the message is in the buffer.
-    pub(super) fn holds_rest(&self) -> bool {
-        match self.state {
-            State::Length(left) => left <= self.buf.len() as u64,
-            State::Chunked(decoder) => self.holds_chunked_rest(decoder),
-            State::Trailers => trailers_end(&self.buf),
-            State::UntilClose => self.eof,
-            State::Ended | State::Done => true,
-            State::Idle | State::Head | State::Switched | State::Upgraded | State::Failed(_) => {
-                false
-            }
-        }
-    }
-
-    /// Walks ahead with a copy of the decoder; an error there is for `poll_event` to tell.
-    fn holds_chunked_rest(&self, mut decoder: Decoder) -> bool {
-        let mut rest = &self.buf[..];
-        loop {
-            match decoder.step(rest, &self.limits) {
-                Ok(Step::Skip(len) | Step::Data(len)) => rest = &rest[len..],
-                Ok(Step::Trailers) => return trailers_end(rest),
-                Ok(Step::More) | Err(_) => return false,
-            }
-        }
-    }
-}
-
-fn trailers_end(section: &[u8]) -> bool {
-    section.starts_with(b"\r\n") || memmem::find(section, b"\r\n\r\n").is_some()
 }

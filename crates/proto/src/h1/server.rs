@@ -92,10 +92,9 @@ impl Server {
     }
 
     fn poll_head(&mut self) -> Result<Option<Event<RequestHead>>, Error> {
-        let Some(head) = self.recv.poll_head()? else {
+        let Some((head, control)) = self.recv.poll_head()? else {
             return Ok(None);
         };
-        let control = Control::read(&head.fields);
         let framing = Framing::of(Role::Request, head.version, &control)
             .map_err(|reason| self.recv.fail(reason))?;
         // RFC 9112 section 3.2: exactly one Host in HTTP/1.1, at most one before.
