@@ -12,8 +12,8 @@ macro_rules! reasons {
             $(#[doc = concat!("\"", $text, "\"")] $(#[$vmeta])* $variant,)+
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self { $(Self::$variant => $text,)+ })
             }
         }
