@@ -1,0 +1,5 @@
+//! The client's end of an HTTP/2 connection, against a server that is written frame by frame.
+
+mod rig;
+
+mod exchange;
