@@ -174,9 +174,14 @@ impl Conn {
     pub(super) fn leave_behind(&mut self, last: u32, code: Code) {
         for index in self.streams.live() {
             let slot = self.streams.at(index);
-            let waits = matches!(slot.recv, Recv::Head { .. } | Recv::Body { .. });
-            if slot.id > last && waits {
-                slot.recv = Recv::Failed(StreamError::NotProcessed(code));
+            let reason = match slot.recv {
+                Recv::Head { .. } => StreamError::NotProcessed(code),
+                // It was processed, whatever is said now.
+                Recv::Body { .. } => StreamError::GoneAway(code),
+                Recv::Ended { .. } | Recv::Failed(_) => continue,
+            };
+            if slot.id > last {
+                slot.recv = Recv::Failed(reason);
                 self.stop_sending(index);
                 self.streams.stir(index);
             }
@@ -271,12 +276,12 @@ impl Conn {
         }
     }
 
-    /// So much came within a round trip: a window that was two thirds used doubles the product.
+    /// So much came within a round trip. The PING left when about half a window was unused: when most
+    /// of that came before its answer, the window is what held the server back.
     pub(super) fn measured(&mut self, bytes: u64) {
         let wanted = |window: u32, most: u32| {
-            let fills = bytes.saturating_mul(3) >= u64::from(window) * 2;
-            let doubled = bytes.saturating_mul(2).min(u64::from(most)) as u32;
-            if fills { doubled.max(window) } else { window }
+            let held_back = bytes.saturating_mul(3) >= u64::from(window);
+            if held_back { window.saturating_mul(2).min(most).max(window) } else { window }
         };
         self.stream_target = wanted(self.stream_target, self.limits.stream_window);
         let whole = wanted(self.recv_window.target(), self.limits.connection_window);

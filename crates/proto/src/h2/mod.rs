@@ -51,7 +51,7 @@
 //! that pile up on a stream are put together.
 //!
 //! Windows grow: a PING that leaves with a WINDOW_UPDATE measures what comes in a round trip, and a
-//! window that was mostly used doubles, up to `stream_window` and `connection_window`. Nothing else
+//! window that held the server back doubles, up to `stream_window` and `connection_window`. Nothing else
 //! sends a PING uninvited but the keep-alive, so a small exchange is a HEADERS frame each way.
 //!
 //! One exchange, the server's part written by hand:

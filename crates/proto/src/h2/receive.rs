@@ -108,13 +108,13 @@ impl Conn {
     /// once; the rest of it is skipped.
     fn check(&self, header: Header) -> Result<usize, Error> {
         let len = header.len;
-        // RFC 9113 section 4.2.
-        if len > self.local.frame {
-            return Err(PeerMisbehaved::FrameSize.into());
-        }
-        // Section 3.4: SETTINGS come first.
+        // RFC 9113 section 3.4: SETTINGS come first. Another protocol ends here, too.
         if !self.peer_spoke && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {
             return Err(PeerMisbehaved::NoSettings.into());
+        }
+        // Section 4.2.
+        if len > self.local.frame {
+            return Err(PeerMisbehaved::FrameSize.into());
         }
         // Section 6.10: nothing between the frames of a block, and no continuation of nothing.
         let continues = header.kind == kind::CONTINUATION;
@@ -437,8 +437,8 @@ impl Conn {
                 self.spend(Ration::Resets)?;
             }
             // Section 8.1: the response is whole, and the rest of the request is not wanted.
-            Recv::Ended { .. } => {}
-            Recv::Failed(_) => self.spend(Ration::IdleFrames)?,
+            Recv::Ended { .. } if !slot.closed => {}
+            Recv::Ended { .. } | Recv::Failed(_) => self.spend(Ration::IdleFrames)?,
         }
         self.stop_sending(index);
         self.streams.stir(index);

@@ -2,4 +2,10 @@
 
 mod rig;
 
+mod endings;
 mod exchange;
+mod flow;
+mod framing;
+mod limits;
+mod messages;
+mod requests;
