@@ -160,7 +160,8 @@ fn informational_responses_come_before_the_final_one() {
 #[test]
 fn trailers_end_the_message_and_are_no_head() {
     let begun = [status(1, 0, "200"), data(1, 0, b"x")].concat();
-    let wrong: [(&[(&str, &str)], u8, PeerMisbehaved); 4] = [
+    type Trailers = &'static [(&'static str, &'static str)];
+    let wrong: [(Trailers, u8, PeerMisbehaved); 4] = [
         (&[("t", "u")], 0, PeerMisbehaved::HeadersInBody),
         (&[(":status", "200")], END_STREAM, PeerMisbehaved::BadPseudoField),
         (&[("content-length", "1")], END_STREAM, PeerMisbehaved::TrailerInvalid),
