@@ -122,7 +122,7 @@ impl Encoder {
         let known = static_table::find_name(name_hash, name);
         if how != Indexing::Never
             && let Some(first) = known
-            && let Some(index) = static_table::find_value(first, name, value)
+            && let Some(index) = static_table::find_value(first, value)
         {
             return integer::encode(index, 7, 0x80, out);
         }
@@ -162,14 +162,14 @@ impl Encoder {
             let age = self.finder.age(id);
             // An id that is too old was evicted. None is younger than the one before it, except when
             // the count of insertions has wrapped.
-            let links = self.table.extra(age).filter(|_| age >= youngest)?;
-            if by == BY_NAME || links.hash == hash {
-                let (its_name, its_value) = self.table.get(age)?;
+            let entry = self.table.entry(age).filter(|_| age >= youngest)?;
+            if by == BY_NAME || entry.extra.hash == hash {
+                let (its_name, its_value) = self.table.text_of(entry);
                 if its_name == name && (by == BY_NAME || its_value == value) {
                     return Some(age);
                 }
             }
-            id = links.older[by];
+            id = entry.extra.older[by];
             youngest = age + 1;
         }
     }

@@ -25,13 +25,15 @@ pub(super) struct Table<T> {
     max_size: usize,
 }
 
+/// Where one field lies in the arena.
 #[derive(Debug)]
-struct Entry<T> {
+pub(super) struct Entry<T> {
     /// In the stream of all text.
     start: u32,
     name_len: u32,
     value_len: u32,
-    extra: T,
+    /// What the owner keeps with it.
+    pub(super) extra: T,
 }
 
 /// The name of a field to be inserted.
@@ -81,16 +83,21 @@ impl<T> Table<T> {
     /// The name and value of the entry of this age.
     #[inline]
     pub(super) fn get(&self, age: usize) -> Option<(&[u8], &[u8])> {
-        let entry = self.entries.get(age)?;
-        let (name, value_len) = (self.name_range(entry), entry.value_len as usize);
-        let value = name.end..name.end + value_len;
-        Some((&self.text[name], &self.text[value]))
+        Some(self.text_of(self.entries.get(age)?))
     }
 
-    /// What the owner keeps with the entry of this age.
+    /// The entry of this age.
     #[inline]
-    pub(super) fn extra(&self, age: usize) -> Option<&T> {
-        Some(&self.entries.get(age)?.extra)
+    pub(super) fn entry(&self, age: usize) -> Option<&Entry<T>> {
+        self.entries.get(age)
+    }
+
+    /// The name and value of an entry of this table.
+    #[inline]
+    pub(super) fn text_of(&self, entry: &Entry<T>) -> (&[u8], &[u8]) {
+        let name = self.name_range(entry);
+        let value = name.end..name.end + entry.value_len as usize;
+        (&self.text[name], &self.text[value])
     }
 
     fn name_range(&self, entry: &Entry<T>) -> std::ops::Range<usize> {
