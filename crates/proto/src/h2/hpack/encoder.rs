@@ -58,7 +58,8 @@ impl Encoder {
         Self::with_cap(max_size, DEFAULT_TABLE_CAP)
     }
 
-    /// An encoder whose table has up to `cap` bytes.
+    /// An encoder whose table has up to `cap` bytes, where the peer allows as many. It takes about twice
+    /// that much memory, once so much was sent.
     #[must_use]
     pub fn with_cap(max_size: u32, cap: u32) -> Self {
         let mut encoder = Self {
@@ -201,7 +202,7 @@ fn string(text: &[u8], huffman: Huffman, out: &mut Vec<u8>) {
 
 impl Finder {
     fn new(cap: u32) -> Self {
-        // Of fields of usual length, about one in a bucket; 16 KiB of them at most.
+        // Of fields of usual length, about one in a bucket; 8 KiB of buckets at most.
         let buckets = (cap / 64).clamp(1, 1024).next_power_of_two() as usize;
         Self { newest: vec![[NO_ID; 2]; buckets].into(), inserted: 0 }
     }

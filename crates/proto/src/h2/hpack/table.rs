@@ -19,8 +19,8 @@ const COMPACT_FROM: usize = 512;
 pub(super) struct Table<T> {
     entries: VecDeque<Entry<T>>,
     text: Vec<u8>,
-    /// Where the arena begins in the stream of all text there ever was; wraps.
-    base: u32,
+    /// Where the arena begins in the stream of all text there ever was.
+    base: u64,
     size: usize,
     max_size: usize,
 }
@@ -29,7 +29,7 @@ pub(super) struct Table<T> {
 #[derive(Debug)]
 pub(super) struct Entry<T> {
     /// In the stream of all text.
-    start: u32,
+    start: u64,
     name_len: u32,
     value_len: u32,
     /// What the owner keeps with it.
@@ -101,7 +101,7 @@ impl<T> Table<T> {
     }
 
     fn name_range(&self, entry: &Entry<T>) -> std::ops::Range<usize> {
-        let start = entry.start.wrapping_sub(self.base) as usize;
+        let start = (entry.start - self.base) as usize;
         start..start + entry.name_len as usize
     }
 
@@ -123,7 +123,7 @@ impl<T> Table<T> {
             self.clear();
             return;
         }
-        let start = self.base.wrapping_add(self.text.len() as u32);
+        let start = self.base + self.text.len() as u64;
         match name {
             Name::Text(text) => self.text.extend_from_slice(text),
             Name::OfEntry(_) => self.text.extend_from_within(copied),
@@ -145,7 +145,7 @@ impl<T> Table<T> {
         match self.entries.back() {
             None => self.clear(),
             Some(oldest) => {
-                let dead = oldest.start.wrapping_sub(self.base) as usize;
+                let dead = (oldest.start - self.base) as usize;
                 if dead >= COMPACT_FROM && dead >= self.text.len() - dead {
                     self.base = oldest.start;
                     self.text.drain(..dead);
@@ -198,11 +198,11 @@ mod tests {
         assert_eq!(table.len(), 0);
     }
 
-    /// Many times the size of the table, and past the end of what 32 bits count.
+    /// Many times the size of the table, and past what 32 bits count.
     #[test]
     fn text_stays_right_and_bounded() {
         let mut table = Table::new(4096);
-        table.base = u32::MAX - 20_000;
+        table.base = u64::from(u32::MAX) - 20_000;
         let field = |number: usize| (format!("name-{number}"), "v".repeat(number % 97));
         for number in 0..5000 {
             let (name, value) = field(number);
