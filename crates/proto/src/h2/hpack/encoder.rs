@@ -58,7 +58,8 @@ impl Encoder {
         Self::with_cap(max_size, DEFAULT_TABLE_CAP)
     }
 
-    /// An encoder whose table has up to `cap` bytes.
+    /// An encoder whose table has up to `cap` bytes, where the peer allows as many. It takes about twice
+    /// that much memory, once so much was sent.
     #[must_use]
     pub fn with_cap(max_size: u32, cap: u32) -> Self {
         let mut encoder = Self {
@@ -122,7 +123,7 @@ impl Encoder {
         let known = static_table::find_name(name_hash, name);
         if how != Indexing::Never
             && let Some(first) = known
-            && let Some(index) = static_table::find_value(first, name, value)
+            && let Some(index) = static_table::find_value(first, value)
         {
             return integer::encode(index, 7, 0x80, out);
         }
@@ -162,14 +163,14 @@ impl Encoder {
             let age = self.finder.age(id);
             // An id that is too old was evicted. None is younger than the one before it, except when
             // the count of insertions has wrapped.
-            let links = self.table.extra(age).filter(|_| age >= youngest)?;
-            if by == BY_NAME || links.hash == hash {
-                let (its_name, its_value) = self.table.get(age)?;
+            let entry = self.table.entry(age).filter(|_| age >= youngest)?;
+            if by == BY_NAME || entry.extra.hash == hash {
+                let (its_name, its_value) = self.table.text_of(entry);
                 if its_name == name && (by == BY_NAME || its_value == value) {
                     return Some(age);
                 }
             }
-            id = links.older[by];
+            id = entry.extra.older[by];
             youngest = age + 1;
         }
     }
@@ -201,7 +202,7 @@ fn string(text: &[u8], huffman: Huffman, out: &mut Vec<u8>) {
 
 impl Finder {
     fn new(cap: u32) -> Self {
-        // Of fields of usual length, about one in a bucket; 16 KiB of them at most.
+        // Of fields of usual length, about one in a bucket; 8 KiB of buckets at most.
         let buckets = (cap / 64).clamp(1, 1024).next_power_of_two() as usize;
         Self { newest: vec![[NO_ID; 2]; buckets].into(), inserted: 0 }
     }

@@ -94,6 +94,22 @@ const fn by_name() -> [u8; SLOTS] {
     slots
 }
 
+/// For the first field of a name, how many have it; 0 for the others.
+static OF_NAME: [u8; LEN] = of_name();
+
+const fn of_name() -> [u8; LEN] {
+    let mut counts = [0; LEN];
+    let (mut first, mut at) = (0, 0);
+    while at < LEN {
+        if !same(FIELDS[at].0, FIELDS[first].0) {
+            first = at;
+        }
+        counts[first] += 1;
+        at += 1;
+    }
+    counts
+}
+
 const fn same(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {
@@ -120,11 +136,12 @@ pub(super) fn find_name(name_hash: u64, name: &[u8]) -> Option<usize> {
     None
 }
 
-/// The index of the field with this value among those that have the name of the field at `first`.
-pub(super) fn find_value(first: usize, name: &[u8], value: &[u8]) -> Option<usize> {
-    let fields = FIELDS.get(first - 1..)?.iter();
-    let of_name = fields.take_while(|(known, _)| *known == name);
-    of_name.zip(first..).find(|((_, known), _)| *known == value).map(|(_, index)| index)
+/// The index of the field with this value among those that have the name of the field at `first`,
+/// which is the first of them.
+pub(super) fn find_value(first: usize, value: &[u8]) -> Option<usize> {
+    let count = usize::from(*OF_NAME.get(first - 1)?);
+    let of_name = &FIELDS[first - 1..][..count];
+    of_name.iter().position(|(_, known)| *known == value).map(|place| first + place)
 }
 
 #[cfg(test)]
@@ -136,8 +153,8 @@ mod tests {
         for (index, (name, value)) in (1..).zip(FIELDS) {
             let first = find_name(hash(0, name), name).expect("it is there");
             assert!(first <= index && FIELDS[first - 1].0 == name);
-            assert_eq!(find_value(first, name, value), Some(index));
-            assert_eq!(find_value(first, name, b"other"), None);
+            assert_eq!(find_value(first, value), Some(index));
+            assert_eq!(find_value(first, b"other"), None);
             assert_eq!(get(index), Some((name, value)));
         }
         assert_eq!((get(0), get(LEN + 1)), (None, None));

@@ -19,19 +19,21 @@ const COMPACT_FROM: usize = 512;
 pub(super) struct Table<T> {
     entries: VecDeque<Entry<T>>,
     text: Vec<u8>,
-    /// Where the arena begins in the stream of all text there ever was; wraps.
-    base: u32,
+    /// Where the arena begins in the stream of all text there ever was.
+    base: u64,
     size: usize,
     max_size: usize,
 }
 
+/// Where one field lies in the arena.
 #[derive(Debug)]
-struct Entry<T> {
+pub(super) struct Entry<T> {
     /// In the stream of all text.
-    start: u32,
+    start: u64,
     name_len: u32,
     value_len: u32,
-    extra: T,
+    /// What the owner keeps with it.
+    pub(super) extra: T,
 }
 
 /// The name of a field to be inserted.
@@ -81,20 +83,25 @@ impl<T> Table<T> {
     /// The name and value of the entry of this age.
     #[inline]
     pub(super) fn get(&self, age: usize) -> Option<(&[u8], &[u8])> {
-        let entry = self.entries.get(age)?;
-        let (name, value_len) = (self.name_range(entry), entry.value_len as usize);
-        let value = name.end..name.end + value_len;
-        Some((&self.text[name], &self.text[value]))
+        Some(self.text_of(self.entries.get(age)?))
     }
 
-    /// What the owner keeps with the entry of this age.
+    /// The entry of this age.
     #[inline]
-    pub(super) fn extra(&self, age: usize) -> Option<&T> {
-        Some(&self.entries.get(age)?.extra)
+    pub(super) fn entry(&self, age: usize) -> Option<&Entry<T>> {
+        self.entries.get(age)
+    }
+
+    /// The name and value of an entry of this table.
+    #[inline]
+    pub(super) fn text_of(&self, entry: &Entry<T>) -> (&[u8], &[u8]) {
+        let name = self.name_range(entry);
+        let value = name.end..name.end + entry.value_len as usize;
+        (&self.text[name], &self.text[value])
     }
 
     fn name_range(&self, entry: &Entry<T>) -> std::ops::Range<usize> {
-        let start = entry.start.wrapping_sub(self.base) as usize;
+        let start = (entry.start - self.base) as usize;
         start..start + entry.name_len as usize
     }
 
@@ -116,7 +123,7 @@ impl<T> Table<T> {
             self.clear();
             return;
         }
-        let start = self.base.wrapping_add(self.text.len() as u32);
+        let start = self.base + self.text.len() as u64;
         match name {
             Name::Text(text) => self.text.extend_from_slice(text),
             Name::OfEntry(_) => self.text.extend_from_within(copied),
@@ -138,7 +145,7 @@ impl<T> Table<T> {
         match self.entries.back() {
             None => self.clear(),
             Some(oldest) => {
-                let dead = oldest.start.wrapping_sub(self.base) as usize;
+                let dead = (oldest.start - self.base) as usize;
                 if dead >= COMPACT_FROM && dead >= self.text.len() - dead {
                     self.base = oldest.start;
                     self.text.drain(..dead);
@@ -191,11 +198,11 @@ mod tests {
         assert_eq!(table.len(), 0);
     }
 
-    /// Many times the size of the table, and past the end of what 32 bits count.
+    /// Many times the size of the table, and past what 32 bits count.
     #[test]
     fn text_stays_right_and_bounded() {
         let mut table = Table::new(4096);
-        table.base = u32::MAX - 20_000;
+        table.base = u64::from(u32::MAX) - 20_000;
         let field = |number: usize| (format!("name-{number}"), "v".repeat(number % 97));
         for number in 0..5000 {
             let (name, value) = field(number);
