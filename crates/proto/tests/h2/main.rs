@@ -8,4 +8,5 @@ mod flow;
 mod framing;
 mod limits;
 mod messages;
+mod properties;
 mod requests;
