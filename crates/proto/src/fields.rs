@@ -367,6 +367,13 @@ impl Fields {
         self.push_text(name.as_bytes(), value)
     }
 
+    /// Adds an entry whose name and value a parser has checked.
+    pub(crate) fn push_checked(&mut self, name: &[u8], value: &[u8]) -> Result<(), InvalidField> {
+        let span = self.push_text(name, value)?;
+        self.spans.push(span);
+        Ok(())
+    }
+
     fn push_text(&mut self, name: &[u8], value: &[u8]) -> Result<Span, InvalidField> {
         let at = self.text.len();
         offset(at.saturating_add(name.len()).saturating_add(value.len() + LINE_EXTRA))?;
@@ -553,7 +560,7 @@ fn element_end(text: &[u8]) -> usize {
 }
 
 /// `tchar` of RFC 9110 section 5.6.2.
-static TOKEN: [bool; 256] = {
+pub(crate) static TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 128 {

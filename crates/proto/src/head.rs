@@ -293,7 +293,7 @@ impl Control {
 }
 
 /// `Content-Length = 1*DIGIT` (RFC 9110 section 8.6): no sign, no list, no overflow.
-fn parse_length(value: &[u8]) -> Length {
+pub(crate) fn parse_length(value: &[u8]) -> Length {
     if value.contains(&b',') {
         return Length::Bad(PeerMisbehaved::ConflictingContentLength);
     }
