@@ -238,6 +238,13 @@ impl Fields {
         self.spans.iter().map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
     }
 
+    /// The entries whose name has one of these lengths, given as a set of bits.
+    pub(crate) fn raw_of_lengths(&self, lengths: u32) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let spans = (self.spans.iter())
+            .filter(move |span| span.name_len < u32::BITS && lengths >> span.name_len & 1 == 1);
+        spans.map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
+    }
+
     /// The entries as the field lines of HTTP/1.1, if that is how the arena holds them.
     pub(crate) fn lines(&self) -> Option<&[u8]> {
         self.lines.then_some(&self.text)

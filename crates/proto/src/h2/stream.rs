@@ -18,6 +18,13 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Its place among the streams of the connection: a small number, which no other stream has that
+    /// was not given up.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.slot as usize
+    }
+
     /// The identifier on the wire (RFC 9113 section 5.1.1).
     #[must_use]
     pub fn id(self) -> u32 {
