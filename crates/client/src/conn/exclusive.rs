@@ -8,7 +8,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::BytesMut;
 use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
 use mimus_proto::{
@@ -16,7 +15,7 @@ use mimus_proto::{
     h1::{self, Upload},
 };
 
-use super::{Conn, Room};
+use super::{Conn, room::Room};
 use crate::{Body, BoxError, Error, Kind, policy::retry::Sent};
 
 /// Queued output beyond which no more of an upload is taken in.
@@ -27,9 +26,6 @@ const SEND_ROUNDS: usize = 16;
 
 /// The most slices of one gathered write.
 const SLICES: usize = 16;
-
-/// The most room that is made on the word of a `Content-Length` alone.
-const GATHER_MAX: usize = 16 * 1024 * 1024;
 
 /// Room for a request's head that an idle connection keeps.
 const KEEP_OUTPUT: usize = 1024;
@@ -126,8 +122,6 @@ pub(super) struct Turn {
     news: bool,
     /// Runs while the body waits for `100 Continue`.
     expect_timer: Option<BoxFuture<'static, ()>>,
-    /// Which of the thread's blocks is being read into, if one of them.
-    lent: Option<Room>,
     /// A new connection is read before it is written to: what the peer says unasked is no answer.
     untouched: bool,
     /// Whether a byte of the request went out, and whether one of a response came.
@@ -145,7 +139,6 @@ impl Turn {
             stirred: false,
             news: false,
             expect_timer: None,
-            lent: None,
             untouched: false,
             wrote: false,
             heard: false,
@@ -215,7 +208,7 @@ impl Conn {
             self.turn.phase = Phase::Body;
             self.turn.stirred = true;
             let here = self.machine.recv_buf().len() as u64;
-            self.room = Room::suiting(self.machine.remaining_body().unwrap_or(here));
+            self.intake.room = Room::suiting(self.machine.remaining_body().unwrap_or(here));
             if std::mem::take(&mut self.early) {
                 Arc::make_mut(&mut self.info).tls = self.socket.tls().cloned();
             }
@@ -273,7 +266,7 @@ impl Conn {
                 break;
             }
             let wait = self.poll_flush(cx, runtime)?;
-            self.make_room_for(missing);
+            self.intake.make_room_for(missing, self.machine.recv_buf());
             ready!(self.poll_read(cx, wait))?;
             self.turn.news = true;
         }
@@ -422,7 +415,7 @@ impl Conn {
         cx: &mut Context<'_>,
         wait: Wait,
     ) -> Poll<Result<(), Failure>> {
-        self.make_room();
+        self.intake.make_room(self.machine.recv_buf());
         self.poll_read(cx, wait)
     }
 
@@ -436,7 +429,7 @@ impl Conn {
         let offered = buf.capacity() - buf.len();
         match conn.socket.poll_read(cx, buf, wait) {
             Poll::Pending => {
-                self.give_room_back();
+                conn.intake.give_back(buf);
                 return Poll::Pending;
             }
             Poll::Ready(Ok(0)) => conn.machine.recv_eof(),
@@ -444,7 +437,7 @@ impl Conn {
                 self.turn.heard = true;
                 self.turn.stirred |= self.turn.phase == Phase::Body;
                 if n == offered {
-                    self.room = Room::Large;
+                    self.intake.room = Room::Large;
                 }
             }
             Poll::Ready(Err(e)) => return Poll::Ready(Err(self.read_failed(e))),
@@ -452,59 +445,9 @@ impl Conn {
         Poll::Ready(Ok(()))
     }
 
-    /// Makes room for a read, at best where the last one's bytes were.
-    fn make_room(&mut self) {
-        let (room, buf) = (self.room, self.machine.recv_buf());
-        let has_block = self.turn.lent.is_some() || !buf.is_empty();
-        if room.is_in(buf) || (has_block && buf.try_reclaim(room.bytes())) {
-            return;
-        }
-        if buf.is_empty() {
-            *buf = room.lend(room.bytes() / 2);
-            self.turn.lent = Some(room);
-        } else {
-            buf.reserve(room.bytes());
-            self.turn.lent = None;
-        }
-    }
-
-    /// Makes room for so many bytes behind those that are here, so that they lie in one piece, and
-    /// for one more: a read that fills its room leaves open whether there is more to read. At first
-    /// for no more than the peer's word is good for, then for as many again as have come.
-    fn make_room_for(&mut self, missing: u64) {
-        let buf = self.machine.recv_buf();
-        let most = buf.len().max(GATHER_MAX);
-        let room = usize::try_from(missing).map_or(most, |missing| missing.min(most)) + 1;
-        let free = buf.capacity() - buf.len();
-        if free >= room || (self.turn.lent.is_none() && free > 0) {
-            return;
-        }
-        let size = buf.len() + room;
-        let (mut larger, lent) = match size <= Room::MOST {
-            true => (Room::Large.lend(size), Some(Room::Large)),
-            false if self.turn.lent.is_none() && !buf.is_empty() => return buf.reserve(room),
-            false => (BytesMut::with_capacity(size), None),
-        };
-        larger.extend_from_slice(buf);
-        buf.clear();
-        self.give_room_back();
-        *self.machine.recv_buf() = larger;
-        self.turn.lent = lent;
-    }
-
-    /// Between reads an empty block is the thread's again.
-    fn give_room_back(&mut self) {
-        let buf = self.machine.recv_buf();
-        if buf.is_empty()
-            && let Some(room) = self.turn.lent.take()
-        {
-            room.give_back(std::mem::take(buf));
-        }
-    }
-
     /// Gives up what an idle connection does not need.
     pub(super) fn rest(&mut self, now: Instant) {
-        self.give_room_back();
+        self.intake.give_back(self.machine.recv_buf());
         self.machine.shrink(KEEP_OUTPUT);
         self.turn = Turn::none();
         self.idle_since = now;

@@ -12,7 +12,7 @@ use mimus_proto::h1;
 pub(crate) use exchange::Exchange;
 use exclusive::Turn;
 pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
-use room::Room;
+use room::Intake;
 
 use crate::observe::ConnectionInfo;
 
@@ -25,8 +25,7 @@ pub(crate) struct Conn {
     pub(crate) info: Arc<ConnectionInfo>,
     /// Early data is on its way: what TLS agreed on shows with the first answer.
     pub(crate) early: bool,
-    /// What the next read is offered.
-    room: Room,
+    intake: Intake,
     /// The exchange under way.
     turn: Turn,
     /// When it was last given back.
@@ -51,7 +50,7 @@ impl Conn {
             machine: h1::Client::new(h1::Limits::default()),
             info: Arc::new(info),
             early,
-            room: Room::Small,
+            intake: Intake::new(),
             turn: Turn::none(),
             idle_since: now,
         }
