@@ -41,6 +41,7 @@ pub(crate) fn build(
         .timeouts(timeouts(&flags.policy))
         .redirect(redirects(&flags.policy).with_referer(refers_on(flags)))
         .proxies(proxies(&flags.connection)?)
+        .version(flags.connection.version())
         .proxy_tunnel(flags.connection.proxytunnel)
         .socket_options(socket_options(&flags.connection)?)
         .tls(tls(&flags.tls)?)

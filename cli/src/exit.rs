@@ -70,6 +70,8 @@ exit_codes! {
     TooLarge = 63,
     /// The file of trusted certificates cannot be used.
     TrustFile = 77,
+    /// The server reset the HTTP/2 stream.
+    Stream = 92,
     /// The proxy refused, or wants other credentials.
     Proxy = 97,
     /// Interrupted by Ctrl-C.
@@ -133,6 +135,7 @@ impl Failure {
             (Kind::Closed, Some(Phase::Head)) if !reset => Exit::Empty,
             (Kind::Closed | Kind::Io, Some(Phase::Send)) => Exit::Send,
             (Kind::Closed | Kind::Io, _) => Exit::Receive,
+            (Kind::Reset, _) => Exit::Stream,
             (Kind::Protocol, Some(Phase::Head)) => Exit::Protocol,
             (Kind::Protocol, _) => Exit::Receive,
             (Kind::Limit, Some(Phase::Body)) => Exit::TooLarge,

@@ -3,6 +3,7 @@
 use std::{error::Error as StdError, fmt, io};
 
 use mimus_net::{DialError, DialErrorKind, Phase};
+use mimus_proto::h2::StreamError;
 use url::Url;
 
 /// A boxed error of somebody else's.
@@ -46,6 +47,8 @@ pub enum Kind {
     Proxy,
     /// The peer closed or reset the connection before the exchange was over.
     Closed,
+    /// The server reset the stream of this exchange (HTTP/2); the connection may go on.
+    Reset,
     /// Another failure of the operating system on an open connection.
     Io,
     /// The peer broke the protocol.
@@ -217,6 +220,18 @@ impl From<mimus_proto::Error> for Error {
             }
             other => Error::new(Kind::Protocol, "the exchange failed").caused_by(other),
         }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Self {
+        let (kind, detail) = match error {
+            StreamError::NotProcessed(_) => (Kind::Closed, "the server took no more requests"),
+            StreamError::Reset(_) => (Kind::Reset, "the server gave the exchange up"),
+            StreamError::GoneAway(_) => (Kind::Closed, "the server left"),
+            _ => (Kind::Protocol, "the exchange failed"),
+        };
+        Error::new(kind, detail).caused_by(error)
     }
 }
 

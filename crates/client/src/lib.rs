@@ -66,7 +66,11 @@ pub use mimus_net::{
     rt,
     tls::{self, TlsConfig, TlsInfo},
 };
-pub use mimus_proto::{Fields, InvalidField, ResponseHead, h1::Limits as Http1Limits};
+pub use mimus_proto::{
+    Fields, InvalidField, ResponseHead,
+    h1::Limits as Http1Limits,
+    h2::{self, Limits as Http2Limits, Opening as Http2Opening},
+};
 pub use observe::{ConnectionInfo, Hook, Observation, Outgoing, Timings};
 pub use options::Timeouts;
 pub use policy::{auth, cookie, redirect, retry};

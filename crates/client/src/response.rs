@@ -182,7 +182,7 @@ impl<M> Response<M> {
     pub fn upgrade(self) -> Result<Upgraded> {
         let url = &self.answer.target.url;
         match self.answer.body.into_upgraded() {
-            Some((exchange, ahead)) => Ok(Upgraded::new(exchange, ahead)),
+            Some((conn, ahead)) => Ok(Upgraded::new(conn, ahead)),
             None => {
                 Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(url))
             }

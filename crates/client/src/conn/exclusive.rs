@@ -11,8 +11,9 @@ use std::{
 use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
 use mimus_proto::{
-    BodyLength, Event, Fields,
+    ApiMisuse, BodyLength, Event, Fields,
     h1::{self, Upload},
+    h2,
 };
 
 use super::{Conn, room::Room};
@@ -47,6 +48,22 @@ impl Deadlines {
             (a, b) => a.or(b),
         }
     }
+
+    /// Tells which of the limits it was that passed in `phase`.
+    pub(crate) fn passed(&self, phase: Phase) -> io::Error {
+        let over = self.total.is_some_and(|total| total <= Instant::now());
+        let (what, limit) = match phase {
+            _ if over => ("the time for the whole call is over", None),
+            Phase::Head => ("no response head came within", self.head),
+            Phase::Send => ("the peer took nothing within", self.idle),
+            _ => ("nothing came within", self.idle),
+        };
+        let text = match limit {
+            Some(limit) => format!("{what} {limit:?}"),
+            None => what.to_owned(),
+        };
+        io::Error::new(io::ErrorKind::TimedOut, text)
+    }
 }
 
 /// Why an exchange failed.
@@ -56,17 +73,31 @@ pub(crate) enum Failure {
     Io(Phase, io::Error),
     /// The peer broke the protocol, exceeded a limit, or ended too early.
     Proto(mimus_proto::Error),
+    /// The server gave up one stream of many, or the connection after it said so.
+    Stream(h2::StreamError),
     /// The request cannot be written.
-    Misuse(mimus_proto::ApiMisuse),
+    Misuse(ApiMisuse),
     /// The body to be sent failed.
     Upload(BoxError),
 }
 
 impl Failure {
+    /// A stream could not be opened. When the server takes no more of them, it is as if it had refused
+    /// this one.
+    pub(crate) fn unopened(misuse: ApiMisuse) -> Self {
+        match misuse {
+            ApiMisuse::CannotOpen => {
+                Failure::Stream(h2::StreamError::NotProcessed(h2::Code::REFUSED_STREAM))
+            }
+            other => Failure::Misuse(other),
+        }
+    }
+
     pub(crate) fn into_error(self, phase: Phase) -> Error {
         match self {
             Failure::Io(phase, e) => Error::io(phase, e),
             Failure::Proto(e) => Error::from(e).in_phase(phase),
+            Failure::Stream(e) => Error::from(e).in_phase(phase),
             Failure::Misuse(e) => Error::from(e),
             Failure::Upload(e) => Error::new(Kind::Upload, "the request body failed")
                 .in_phase(Phase::Send)
@@ -79,7 +110,10 @@ impl Failure {
 #[derive(Debug)]
 pub(crate) struct RequestLine<'a> {
     pub(crate) method: &'a Method,
+    /// What stands on the line in HTTP/1.1, and in `:path`.
     pub(crate) target: &'a str,
+    pub(crate) scheme: &'a str,
+    pub(crate) authority: &'a str,
     /// With what `length` calls for among them.
     pub(crate) fields: &'a Fields,
     pub(crate) length: BodyLength,
@@ -467,20 +501,8 @@ impl Conn {
         }
     }
 
-    /// Which of the limits it was that passed.
     fn timed_out(&self) -> io::Error {
-        let over = self.turn.deadlines.total.is_some_and(|total| total <= Instant::now());
-        let (what, limit) = match self.turn.phase {
-            _ if over => ("the time for the whole call is over", None),
-            Phase::Head => ("no response head came within", self.turn.deadlines.head),
-            Phase::Send => ("the peer took nothing within", self.turn.deadlines.idle),
-            _ => ("nothing came within", self.turn.deadlines.idle),
-        };
-        let text = match limit {
-            Some(limit) => format!("{what} {limit:?}"),
-            None => what.to_owned(),
-        };
-        io::Error::new(io::ErrorKind::TimedOut, text)
+        self.turn.deadlines.passed(self.turn.phase)
     }
 
     /// Whether the request still goes out. A response may be over before.

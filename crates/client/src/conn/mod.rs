@@ -3,16 +3,18 @@
 mod exchange;
 mod exclusive;
 mod room;
+mod shared;
 
 use std::{sync::Arc, time::Instant};
 
 use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
-pub(crate) use exchange::Exchange;
+pub(crate) use exchange::{ConnLease, Exchange, Ready, Reserved};
 use exclusive::Turn;
 pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
 use room::Intake;
+pub(crate) use shared::Shared;
 
 use crate::observe::ConnectionInfo;
 
@@ -37,14 +39,7 @@ impl Conn {
     /// as TLS early data.
     pub(crate) fn new(dialed: Dialed, proxy: Option<Arc<Proxy>>, early: bool) -> Self {
         let now = Instant::now();
-        let info = ConnectionInfo {
-            peer: dialed.socket.peer_addr(),
-            proxy,
-            local: dialed.socket.local_addr(),
-            tls: dialed.tls,
-            dial: dialed.timings,
-            established: now,
-        };
+        let info = ConnectionInfo::new(&dialed, proxy, now);
         Conn {
             socket: dialed.socket,
             machine: h1::Client::new(h1::Limits::default()),

@@ -127,6 +127,20 @@ pub struct ConnectionInfo {
     pub established: Instant,
 }
 
+impl ConnectionInfo {
+    /// `proxy` is the one that `dialed` goes through.
+    pub(crate) fn new(dialed: &Dialed, proxy: Option<Arc<Proxy>>, now: Instant) -> Self {
+        ConnectionInfo {
+            peer: dialed.socket.peer_addr(),
+            proxy,
+            local: dialed.socket.local_addr(),
+            tls: dialed.tls.clone(),
+            dial: dialed.timings,
+            established: now,
+        }
+    }
+}
+
 /// How long the phases of a call took. The phases of dialling are zero-length (`None`) on a reused
 /// connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

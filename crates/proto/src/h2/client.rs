@@ -350,6 +350,16 @@ impl Client {
         self.conn.streams.get(stream).is_some_and(|slot| matches!(slot.send, Send::Open))
     }
 
+    /// Whether some of the request still waits to be written, or to be queued.
+    #[must_use]
+    pub fn is_sending(&self, stream: Stream) -> bool {
+        self.conn.streams.get(stream).is_some_and(|slot| match slot.send {
+            Send::Open | Send::Finishing(_) => true,
+            Send::Ended => slot.ends_at > self.conn.out.total(),
+            Send::Stopped => false,
+        })
+    }
+
     /// Tells the server anew how a response ranks (RFC 9218 section 7.1). `value` is a priority field's
     /// value; what it may say is the caller's to know.
     ///

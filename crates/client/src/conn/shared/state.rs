@@ -1,0 +1,448 @@
+//! What the exchanges of a connection share, and how it is driven.
+
+use std::{
+    io::{self, IoSlice},
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+use mimus_net::{Socket, Wait};
+use mimus_proto::h2::{self, Stream};
+use smallvec::SmallVec;
+
+use super::super::room::{Intake, Room};
+use crate::observe::ConnectionInfo;
+
+/// The most slices of one gathered write.
+const SLICES: usize = 16;
+
+/// How much a read may bring for the next to be offered no more than a head's room.
+const LITTLE: usize = 4 * 1024;
+
+/// Room for heads that an idle connection keeps.
+const KEEP_OUTPUT: usize = 1024;
+
+/// How often a connection is read from before others have the thread.
+const ROUNDS: usize = 16;
+
+/// Whose waker the socket has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leader {
+    Nobody,
+    /// Whoever waits for the stream in this place.
+    Seat(usize),
+    /// The connection's own task.
+    Task,
+}
+
+/// Who waits for a stream, by [`Stream::index`].
+#[derive(Debug, Default)]
+struct Seat {
+    waker: Option<Waker>,
+    until: Option<Instant>,
+    /// `until` has passed.
+    expired: bool,
+}
+
+/// The connection's own task, which drives it while several streams are waited for.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// Not needed so far.
+    None,
+    /// Asked for; whoever unlocks starts it.
+    Wanted,
+    Running(Waker),
+    /// It was woken and has not come yet.
+    Roused,
+    /// This runtime drives no tasks: whoever polled last has the socket's waker.
+    Impossible,
+}
+
+/// Why the transport failed, for each of the exchanges that it takes along.
+#[derive(Debug)]
+struct Broken {
+    kind: io::ErrorKind,
+    text: String,
+}
+
+/// Everything behind the lock.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) machine: h2::Client,
+    pub(super) info: Arc<ConnectionInfo>,
+    /// Early data is on its way: what TLS agreed on shows with the first answer.
+    pub(super) early: bool,
+    socket: Box<dyn Socket>,
+    intake: Intake,
+    seats: Vec<Seat>,
+    pub(super) leader: Leader,
+    pub(super) task: Task,
+    /// Streams that were not given up, and places promised to exchanges that are not streams yet.
+    pub(super) owned: usize,
+    pub(super) reserved: u32,
+    /// Whether a stream was ever opened.
+    pub(super) served: bool,
+    pub(super) idle_since: Instant,
+    /// No later than the first of the seats' deadlines.
+    alarm: Option<Instant>,
+    /// When the machine wants to hear of the time.
+    machine_alarm: Option<Instant>,
+    /// The deadline that the socket was given.
+    set_alarm_at: Option<Instant>,
+    broken: Option<Broken>,
+    /// A layer took bytes that it has not handed on.
+    unflushed: bool,
+    /// Whom to wake once the lock is released.
+    pub(super) wakes: SmallVec<[Waker; 8]>,
+    /// The pool was not told yet that this connection takes no more exchanges.
+    pub(super) going: bool,
+}
+
+impl State {
+    pub(super) fn new(
+        socket: Box<dyn Socket>,
+        machine: h2::Client,
+        info: ConnectionInfo,
+        early: bool,
+    ) -> Self {
+        let idle_since = info.established;
+        State {
+            machine,
+            info: Arc::new(info),
+            early,
+            socket,
+            intake: Intake::new(),
+            seats: Vec::new(),
+            leader: Leader::Nobody,
+            task: Task::None,
+            owned: 0,
+            reserved: 0,
+            served: false,
+            idle_since,
+            alarm: None,
+            machine_alarm: None,
+            set_alarm_at: None,
+            broken: None,
+            unflushed: false,
+            wakes: SmallVec::new(),
+            going: false,
+        }
+    }
+
+    /// Takes note of a stream that was opened.
+    pub(super) fn seat(&mut self, stream: Stream, now: Instant) {
+        if self.seats.len() <= stream.index() {
+            self.seats.resize_with(stream.index() + 1, Seat::default);
+        }
+        self.owned += 1;
+        self.served = true;
+        self.machine_alarm = self.machine.poll_timeout(now);
+    }
+
+    /// Gives a stream up. What that has to say to the server is written if it can be at once, or
+    /// by the next who drives.
+    pub(super) fn vacate(&mut self, stream: Stream, code: h2::Code, now: Instant) {
+        self.machine.reset(stream, code);
+        self.owned -= 1;
+        self.stand_up(stream);
+        if self.owned == 0 {
+            self.idle_since = now;
+        }
+        self.flush();
+        if self.owned == 0 && self.reserved == 0 {
+            self.intake.give_back(self.machine.recv_buf());
+            self.machine.shrink(KEEP_OUTPUT);
+        }
+    }
+
+    /// What came for a stream that is waited for no more: another takes the lead.
+    pub(super) fn stand_up(&mut self, stream: Stream) {
+        let index = stream.index();
+        self.seats[index] = Seat::default();
+        if self.leader == Leader::Seat(index) {
+            self.leader = Leader::Nobody;
+            let next = self.seats.iter_mut().find_map(|seat| seat.waker.take());
+            self.wakes.extend(next);
+        }
+    }
+
+    /// Whether the deadline that the stream's owner left has passed.
+    pub(super) fn is_expired(&self, stream: Stream) -> bool {
+        self.seats[stream.index()].expired
+    }
+
+    /// Drives the connection for who waits for `stream`, or leaves that to who does already. Ready
+    /// when there may be news.
+    pub(super) fn poll_news(
+        &mut self,
+        cx: &mut Context<'_>,
+        stream: Stream,
+        until: Option<Instant>,
+    ) -> Poll<()> {
+        let index = stream.index();
+        self.seats[index].until = until;
+        self.alarm = earlier(self.alarm, until);
+        if self.owned > 1 && !matches!(self.task, Task::Impossible) {
+            self.sit(cx, index);
+            let taken_over = std::mem::replace(&mut self.leader, Leader::Task) != Leader::Task;
+            if taken_over || self.owes() || self.alarm_is_early() {
+                self.rouse();
+            }
+            return Poll::Pending;
+        }
+        // Who drives need not be woken by it.
+        let waker = self.seats[index].waker.take();
+        let driven = self.drive(cx);
+        if driven.is_pending() {
+            self.seats[index].waker = waker;
+            self.sit(cx, index);
+            self.leader = Leader::Seat(index);
+        }
+        driven
+    }
+
+    fn sit(&mut self, cx: &mut Context<'_>, index: usize) {
+        match &mut self.seats[index].waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+    }
+
+    /// Has the connection's task run once, or asks for one.
+    fn rouse(&mut self) {
+        match std::mem::replace(&mut self.task, Task::Roused) {
+            Task::Running(waker) => self.wakes.push(waker),
+            Task::None => self.task = Task::Wanted,
+            other => self.task = other,
+        }
+    }
+
+    /// One turn of the connection's task. Ready when it is over.
+    pub(super) fn poll_task(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.task = Task::Running(cx.waker().clone());
+        for _ in 0..ROUNDS {
+            if self.is_over() {
+                (self.task, self.leader) = (Task::None, Leader::Nobody);
+                return Poll::Ready(());
+            }
+            if self.leader != Leader::Task || self.drive(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        // A server that always has something to say must not keep others from the thread.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Writes what there is to write, if that can be done without waiting for it.
+    /// Otherwise by who drives.
+    pub(super) fn flush(&mut self) {
+        if !self.owes() {
+            return;
+        }
+        if self.leader == Leader::Task {
+            return self.rouse();
+        }
+        self.write(&mut Context::from_waker(Waker::noop()));
+        if let Leader::Seat(index) = self.leader
+            && self.owes()
+        {
+            let leader = self.seats[index].waker.take();
+            self.wakes.extend(leader);
+        }
+    }
+
+    /// Whether something waits to be written.
+    fn owes(&self) -> bool {
+        self.unflushed || self.machine.has_output()
+    }
+
+    /// Looks for what came while nobody waited: whether the connection still serves.
+    pub(super) fn look(&mut self) {
+        let now = Instant::now();
+        if self.machine_alarm.is_some_and(|at| at <= now) {
+            self.ring(now);
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..ROUNDS {
+            if self.is_over() || self.drive(&mut cx).is_pending() {
+                break;
+            }
+        }
+    }
+
+    /// Nothing more will come, or be sent.
+    pub(super) fn is_over(&self) -> bool {
+        !self.machine.wants_read()
+    }
+
+    /// Writes, and reads once. Ready when something came, or the connection is over.
+    fn drive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_over() {
+            return Poll::Ready(());
+        }
+        self.write(cx);
+        self.read(cx)
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>) {
+        while self.machine.has_output() {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let filled = self.machine.poll_transmit(&mut slices);
+            match self.socket.poll_write(cx, &slices[..filled]) {
+                Poll::Ready(Ok(n)) => self.machine.transmitted(n),
+                Poll::Ready(Err(e)) => return self.write_failed(cx, e),
+                Poll::Pending => return,
+            }
+        }
+        let flushed = self.socket.poll_flush(cx);
+        self.unflushed = flushed.is_pending();
+        if let Poll::Ready(Err(e)) = flushed {
+            self.write_failed(cx, e);
+        }
+    }
+
+    /// A server that leaves says why before it resets the connection.
+    fn write_failed(&mut self, cx: &mut Context<'_>, error: io::Error) {
+        if error.kind() == io::ErrorKind::TimedOut {
+            return self.ring(Instant::now());
+        }
+        while !self.is_over() && self.read(cx).is_ready() {}
+        self.broke(&error);
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.set_alarm();
+        let State { machine, intake, socket, .. } = self;
+        let buf = machine.recv_buf();
+        intake.make_room(buf);
+        let offered = buf.capacity() - buf.len();
+        match socket.poll_read(cx, buf, Wait::Beside) {
+            Poll::Pending => {
+                intake.give_back(buf);
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(0)) => machine.recv_eof(),
+            Poll::Ready(Ok(n)) => {
+                if n == offered {
+                    intake.room = Room::Large;
+                } else if n < LITTLE {
+                    intake.room = Room::Small;
+                }
+            }
+            Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => {
+                self.ring(Instant::now());
+                return Poll::Ready(());
+            }
+            Poll::Ready(Err(e)) => {
+                self.broke(&e);
+                return Poll::Ready(());
+            }
+        }
+        self.process(Instant::now());
+        Poll::Ready(())
+    }
+
+    /// Has the machine read what came, and those woken whom it concerns. A server that always has
+    /// something to say cannot keep a deadline from passing.
+    fn process(&mut self, now: Instant) {
+        self.advance(now);
+        if self.alarm.is_some_and(|alarm| alarm <= now) {
+            self.ring_seats(now);
+        }
+    }
+
+    fn advance(&mut self, now: Instant) {
+        let failed = self.machine.process(now).is_err();
+        self.machine_alarm = self.machine.poll_timeout(now);
+        while let Some(stream) = self.machine.next_stirred() {
+            if let Some(seat) = self.seats.get_mut(stream.index()) {
+                self.wakes.extend(seat.waker.take());
+            }
+        }
+        if failed {
+            // The machine has told the server why.
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let filled = self.machine.poll_transmit(&mut slices);
+            let mut cx = Context::from_waker(Waker::noop());
+            let _ = self.socket.poll_write(&mut cx, &slices[..filled]);
+        }
+        if self.is_over() {
+            self.wake_all();
+        }
+        self.going |= self.machine.can_open() == Err(h2::Busy::Going);
+    }
+
+    /// The transport failed: what is not whole yet never will be.
+    fn broke(&mut self, error: &io::Error) {
+        self.broken.get_or_insert_with(|| Broken { kind: error.kind(), text: error.to_string() });
+        self.machine.recv_eof();
+        self.process(Instant::now());
+    }
+
+    /// What the transport had to say about its failure.
+    pub(super) fn io_error(&self) -> Option<io::Error> {
+        let broken = self.broken.as_ref()?;
+        Some(io::Error::new(broken.kind, broken.text.clone()))
+    }
+
+    fn wake_all(&mut self) {
+        self.wakes.extend(self.seats.iter_mut().filter_map(|seat| seat.waker.take()));
+    }
+
+    /// Whether somebody has to be woken earlier than the socket knows.
+    fn alarm_is_early(&self) -> bool {
+        let next = earlier(self.alarm, self.machine_alarm);
+        next.is_some_and(|next| self.set_alarm_at.is_none_or(|set| next < set))
+    }
+
+    fn set_alarm(&mut self) {
+        self.set_alarm_at = earlier(self.alarm, self.machine_alarm);
+        self.socket.set_deadline(self.set_alarm_at);
+    }
+
+    /// The time has come for somebody.
+    fn ring(&mut self, now: Instant) {
+        if self.machine_alarm.is_some_and(|at| at <= now) {
+            self.machine.handle_timeout(now);
+            self.advance(now);
+        }
+        self.ring_seats(now);
+    }
+
+    fn ring_seats(&mut self, now: Instant) {
+        self.alarm = None;
+        for seat in &mut self.seats {
+            match seat.until {
+                Some(until) if until <= now => {
+                    seat.expired = true;
+                    seat.until = None;
+                    self.wakes.extend(seat.waker.take());
+                }
+                until => self.alarm = earlier(self.alarm, until),
+            }
+        }
+    }
+
+    /// What TLS agreed on is certain once an answer came.
+    pub(super) fn learn_tls(&mut self) {
+        if std::mem::take(&mut self.early) {
+            Arc::make_mut(&mut self.info).tls = self.socket.tls().cloned();
+        }
+    }
+
+    /// Nothing drives a task here: whoever waits does it.
+    pub(super) fn do_without_task(&mut self) {
+        (self.task, self.leader) = (Task::Impossible, Leader::Nobody);
+        self.wake_all();
+    }
+}
+
+/// The first of two instants that there may be.
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
