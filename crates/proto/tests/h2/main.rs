@@ -2,6 +2,7 @@
 
 mod rig;
 
+mod differential;
 mod endings;
 mod exchange;
 mod flow;
