@@ -272,7 +272,7 @@ proptest! {
         setup in setup(), asks in prop::collection::vec(ask(), 1..12),
     ) {
         // Small windows take many turns.
-        let most = setup.window.min(setup.server_window).min(setup.pipe as u32) as usize * 20;
+        let most = setup.window.min(setup.server_window).min(setup.pipe as u32) as usize * 50;
         let mut asks = asks;
         asks.iter_mut().for_each(|ask| ask.body = ask.body.map(|len| len.min(most)));
         check(&setup, &asks);
