@@ -115,13 +115,13 @@ impl Section {
         if self.kind == Kind::Trailers && forbidden_in_trailers(name) {
             return Err(PeerMisbehaved::TrailerInvalid);
         }
-        if name == b"content-length" {
+        if name.len() == 14 && name == b"content-length" {
             self.length = match self.length {
                 Length::Absent => parse_length(value),
                 _ => Length::Bad(PeerMisbehaved::ConflictingContentLength),
             };
         }
-        if is_connection_field(name) || (name == b"te" && !is_trailers(value)) {
+        if is_connection_field(name) || (name.len() == 2 && name == b"te" && !is_trailers(value)) {
             return Err(PeerMisbehaved::ConnectionField);
         }
         Ok(())
