@@ -62,6 +62,8 @@ impl Model {
         let mut limits = Limits::default();
         // Windows that do not grow, and nothing that is not about windows.
         (limits.stream_window, limits.connection_window) = (0, 0);
+        // Unread bytes that are forgotten would keep the connection's window shut.
+        limits.unread = CONNECTION;
         (limits.idle_frames, limits.empty_frames, limits.resets) = (9999, 9999, 9999);
         limits.settings = 9999;
         let mut rig = Rig::with(&opening, limits);
