@@ -5,6 +5,14 @@
 #[path = "../../crates/proto/tests/rig/mod.rs"]
 pub mod rig;
 
+/// The server's side of HTTP/2, frame by frame, and a server that keeps count of every window.
+pub mod h2 {
+    #[path = "../../../crates/proto/tests/h2/model.rs"]
+    pub mod model;
+    #[path = "../../../crates/proto/tests/h2/rig.rs"]
+    pub mod rig;
+}
+
 #[cfg(feature = "libfuzzer")]
 #[doc(hidden)]
 pub use libfuzzer_sys;

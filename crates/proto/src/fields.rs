@@ -629,7 +629,7 @@ pub(crate) fn is_control(byte: u8) -> bool {
 ///
 /// A subtraction over all eight sets the high bit of each byte that is too small. It may borrow from
 /// the bytes above a hit, never from those below: so the lowest hit is exact.
-fn first_control(word: u64) -> Option<usize> {
+pub(crate) fn first_control(word: u64) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let high = ONES * 0x80;
     let below = word.wrapping_sub(ONES * 0x20) & !word;

@@ -38,11 +38,24 @@ impl std::fmt::Display for Busy {
 /// After bytes came: [`process`](Self::process), then [`poll_event`](Self::poll_event) for each stream
 /// that [`next_stirred`](Self::next_stirred) names, until `None`. After any call that changes it:
 /// [`poll_transmit`](Self::poll_transmit) until it fills nothing.
-#[derive(Debug)]
 pub struct Client {
     buf: BytesMut,
     eof: bool,
     conn: Conn,
+}
+
+impl std::fmt::Debug for Client {
+    /// What waits in either direction is left out: there are secrets in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("state", &self.conn.state)
+            .field("gone_away", &self.conn.gone_away)
+            .field("peer", &self.conn.peer)
+            .field("open_streams", &self.conn.streams.active)
+            .field("to_read", &self.buf.len())
+            .field("to_write", &self.conn.out.pending())
+            .finish_non_exhaustive()
+    }
 }
 
 /// # The connection's bytes

@@ -60,7 +60,12 @@ impl Conn {
 
     /// A block for a stream that does not want it.
     fn drop_block(&mut self, id: u32, found: Found, end: bool, bytes: &[u8]) -> Result<(), Error> {
-        self.late(found)?;
+        match found {
+            // A head and trailers may have crossed our frame, and some informational ones.
+            Found::Reset if self.streams.late_head(id) <= self.limits.informational + 2 => {}
+            Found::Reset | Found::Live(_) => self.spend(Ration::IdleFrames)?,
+            found => self.late(found)?,
+        }
         if end {
             match found {
                 Found::Live(index) => self.streams.at(index).peer_closed = true,

@@ -197,7 +197,7 @@ impl Conn {
         }
         self.received += u64::from(content);
         let data = Data { stream: header.stream, content, padding, end, padded };
-        self.reading = if self.takes_data(header, end)? {
+        self.reading = if self.takes_data(header, content)? {
             Reading::Data(data)
         } else {
             self.grant_connection();
@@ -207,8 +207,8 @@ impl Conn {
     }
 
     /// Whether a DATA frame belongs to a stream that still wants it.
-    fn takes_data(&mut self, header: Header, end: bool) -> Result<bool, Error> {
-        let id = header.stream;
+    fn takes_data(&mut self, header: Header, content: u32) -> Result<bool, Error> {
+        let (id, end) = (header.stream, header.has(flag::END_STREAM));
         match self.streams.find(id) {
             Found::Live(index) => {
                 let slot = self.streams.at(index);
@@ -217,7 +217,13 @@ impl Conn {
                     self.stream_error(index, reason.into())?;
                     return Ok(false);
                 }
-                let takes = self.is_receiving(index)?;
+                let mut takes = self.is_receiving(index)?;
+                // A frame that is too long is an error before any of it is given out, so that how its
+                // bytes came makes no difference.
+                if takes && let Err(reason) = self.streams.at(index).count_body(content) {
+                    self.stream_error(index, reason.into())?;
+                    takes = false;
+                }
                 if end && !takes {
                     self.streams.at(index).peer_closed = true;
                 }
@@ -268,7 +274,7 @@ impl Conn {
         let content = data.content.min(here);
         if content > 0 {
             data.content -= content;
-            self.deliver(buf, data.stream, content as usize)?;
+            self.deliver(buf, data.stream, content as usize);
         }
         if data.content == 0 {
             let padding = data.padding.min(here - content);
@@ -284,20 +290,16 @@ impl Conn {
         Ok(true)
     }
 
-    fn deliver(&mut self, buf: &mut BytesMut, stream: u32, len: usize) -> Result<(), Error> {
+    fn deliver(&mut self, buf: &mut BytesMut, stream: u32, len: usize) {
         let Found::Live(index) = self.streams.find(stream) else {
             // Given up meanwhile.
             buf.advance(len);
-            return Ok(());
+            return;
         };
         let slot = self.streams.at(index);
-        if let Err(reason) = slot.count_body(len) {
-            buf.advance(len);
-            return self.stream_error(index, reason.into());
-        }
         if !matches!(slot.recv, Recv::Body { .. }) {
             buf.advance(len);
-            return Ok(());
+            return;
         }
         if slot.gathers(len) {
             slot.gather(&buf[..len]);
@@ -310,7 +312,6 @@ impl Conn {
         }
         self.unread += len;
         self.streams.stir(index);
-        Ok(())
     }
 
     fn finish_data(&mut self, data: Data) -> Result<(), Error> {

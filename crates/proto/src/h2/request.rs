@@ -45,7 +45,7 @@ impl RequestLine<'_> {
         }
         // RFC 9113 section 8.3.1: no userinfo, and a path that is not empty.
         let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        if !plain(self.authority) || self.authority.contains('@') {
+        if !self.authority.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'@') {
             return Err(ApiMisuse::InvalidAuthority);
         }
         if self.is_tunnel() {
@@ -120,6 +120,9 @@ pub(super) fn check_trailers(trailers: &Fields) -> Result<(), ApiMisuse> {
     Ok(())
 }
 
+/// Names up to this length are put into lower case in place.
+const SHORT: usize = 32;
+
 /// Writes heads in the manner of an [`Opening`].
 #[derive(Debug)]
 pub(super) struct HeadWriter {
@@ -129,8 +132,43 @@ pub(super) struct HeadWriter {
     crumbs: bool,
     huffman: Huffman,
     indexing: fn(&[u8], &[u8]) -> Indexing,
-    /// Names in lower case.
-    name: Vec<u8>,
+    last: Last,
+    /// Long names in lower case.
+    long_name: Vec<u8>,
+}
+
+/// The last list of fields, and what was written for it, if that put nothing into the encoder's table:
+/// the next request mostly has the same fields, and then is the same bytes.
+#[derive(Debug, Default)]
+struct Last {
+    lines: Vec<u8>,
+    block: Vec<u8>,
+    /// How many entries the table had seen then.
+    inserted: u32,
+}
+
+impl Last {
+    /// Lists that take more than this are not kept.
+    const MOST: usize = 4096;
+
+    fn block_of(&self, lines: Option<&[u8]>, inserted: u32) -> Option<&[u8]> {
+        let same = lines == Some(&self.lines) && inserted == self.inserted;
+        (same && !self.lines.is_empty()).then_some(&self.block)
+    }
+
+    fn keep(&mut self, lines: &[u8], block: &[u8], inserted: u32) {
+        self.forget();
+        if lines.len() <= Self::MOST && block.len() <= Self::MOST {
+            self.lines.extend_from_slice(lines);
+            self.block.extend_from_slice(block);
+            self.inserted = inserted;
+        }
+    }
+
+    fn forget(&mut self) {
+        self.lines.clear();
+        self.block.clear();
+    }
 }
 
 impl HeadWriter {
@@ -142,11 +180,13 @@ impl HeadWriter {
             crumbs: opening.cookie_crumbs,
             huffman: opening.huffman,
             indexing: opening.indexing,
-            name: Vec::new(),
+            last: Last::default(),
+            long_name: Vec::new(),
         }
     }
 
     pub(super) fn set_table(&mut self, size: u32) {
+        self.last.forget();
         self.encoder.set_max_size(size);
     }
 
@@ -202,20 +242,44 @@ impl HeadWriter {
     }
 
     fn fields(&mut self, out: &mut Vec<u8>, fields: &Fields) {
+        let inserted = self.encoder.inserted();
+        if let Some(block) = self.last.block_of(fields.lines(), inserted) {
+            return out.extend_from_slice(block);
+        }
+        let start = out.len();
+        self.each_field(out, fields);
+        if let Some(lines) = fields.lines().filter(|_| self.encoder.inserted() == inserted) {
+            self.last.keep(lines, &out[start..], inserted);
+        }
+    }
+
+    fn each_field(&mut self, out: &mut Vec<u8>, fields: &Fields) {
+        let mut long = std::mem::take(&mut self.long_name);
         for (name, value) in fields.raw() {
             // RFC 9113 section 8.2: lower case before it is compressed.
-            let mut lower = std::mem::take(&mut self.name);
-            lower.clear();
-            lower.extend_from_slice(name);
-            lower.make_ascii_lowercase();
-            match &lower[..] {
+            let mut short = [0; SHORT];
+            let name = match short.get_mut(..name.len()) {
+                Some(front) => {
+                    front.copy_from_slice(name);
+                    // All of it: so many bytes are one or two operations.
+                    short.make_ascii_lowercase();
+                    &short[..name.len()]
+                }
+                None => {
+                    long.clear();
+                    long.extend_from_slice(name);
+                    long.make_ascii_lowercase();
+                    &long[..]
+                }
+            };
+            match name.len() {
                 // The authority says it.
-                b"host" => {}
-                b"cookie" if self.crumbs => self.cookies(out, value),
-                name => self.field(out, name, value),
+                4 if name == b"host" => {}
+                6 if name == b"cookie" && self.crumbs => self.cookies(out, value),
+                _ => self.field(out, name, value),
             }
-            self.name = lower;
         }
+        self.long_name = long;
     }
 
     /// RFC 9113 section 8.2.3: a cookie that changes spoils no other.

@@ -4,7 +4,7 @@ use http::{StatusCode, Version};
 
 use super::Limits;
 use super::stream::Asked;
-use crate::fields::text_len;
+use crate::fields::{first_control, text_len};
 use crate::head::{Length, bodiless, forbidden_in_trailers, parse_length};
 use crate::{Error, Fields, LimitExceeded, PeerMisbehaved, ResponseHead};
 
@@ -115,13 +115,13 @@ impl Section {
         if self.kind == Kind::Trailers && forbidden_in_trailers(name) {
             return Err(PeerMisbehaved::TrailerInvalid);
         }
-        if name == b"content-length" {
+        if name.len() == 14 && name == b"content-length" {
             self.length = match self.length {
                 Length::Absent => parse_length(value),
                 _ => Length::Bad(PeerMisbehaved::ConflictingContentLength),
             };
         }
-        if is_connection_field(name) || (name == b"te" && !is_trailers(value)) {
+        if is_connection_field(name) || (name.len() == 2 && name == b"te" && !is_trailers(value)) {
             return Err(PeerMisbehaved::ConnectionField);
         }
         Ok(())
@@ -190,13 +190,22 @@ pub(super) fn is_trailers(value: &[u8]) -> bool {
 /// RFC 9113 section 8.2.1, and RFC 9110 section 5.5, which also refuses other control bytes.
 fn check_value(value: &[u8]) -> Result<(), PeerMisbehaved> {
     let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    if text_len(value) < value.len() {
+    if !is_plain(value) && text_len(value) < value.len() {
         return Err(PeerMisbehaved::ControlByte);
     }
     if blank(value.first()) || blank(value.last()) {
         return Err(PeerMisbehaved::BlankAroundValue);
     }
     Ok(())
+}
+
+/// Whether there is no control byte, not even HTAB: eight bytes at a time, the last eight again.
+fn is_plain(value: &[u8]) -> bool {
+    let clean = |word: &[u8; 8]| first_control(u64::from_le_bytes(*word)).is_none();
+    match value.last_chunk() {
+        Some(last) => value.as_chunks().0.iter().all(clean) && clean(last),
+        None => value.iter().all(|&byte| byte >= b' ' && byte != 0x7f),
+    }
 }
 
 /// `tchar` of RFC 9110 section 5.6.2 without upper case (RFC 9113 section 8.2.1).

@@ -313,13 +313,13 @@ impl Slot {
             && matches!(self.recv, Recv::Ended { .. } | Recv::Failed(_))
     }
 
-    /// Takes a piece of the body off what is owed (RFC 9113 section 8.1.1).
-    pub(super) fn count_body(&mut self, len: usize) -> Result<(), PeerMisbehaved> {
+    /// Takes a frame of the body off what is owed (RFC 9113 section 8.1.1).
+    pub(super) fn count_body(&mut self, len: u32) -> Result<(), PeerMisbehaved> {
         match &mut self.recv {
             // Section 8.1: a message begins with its head.
             Recv::Head { .. } => Err(PeerMisbehaved::DataBeforeHead),
             Recv::Body { left: Some(left) } => {
-                *left = left.checked_sub(len as u64).ok_or(PeerMisbehaved::BodyLengthMismatch)?;
+                *left = left.checked_sub(len.into()).ok_or(PeerMisbehaved::BodyLengthMismatch)?;
                 Ok(())
             }
             Recv::Body { left: None } | Recv::Ended { .. } | Recv::Failed(_) => Ok(()),

@@ -25,9 +25,10 @@ pub(super) enum Found {
 #[derive(Debug, Clone, Copy)]
 enum Entry {
     Live(u32),
-    /// What the server may still send there: nothing is granted any more.
+    /// What the server may still send there, as nothing is granted any more; and how many heads came.
     Reset {
         left: u32,
+        heads: u32,
     },
 }
 
@@ -122,7 +123,7 @@ impl Streams {
     /// Takes late data off what a stream that we reset was granted; `false` when it is too much.
     pub(super) fn spend_late(&mut self, id: u32, len: u32) -> bool {
         match self.ids.get_mut(&id) {
-            Some(Entry::Reset { left }) => match left.checked_sub(len) {
+            Some(Entry::Reset { left, .. }) => match left.checked_sub(len) {
                 Some(rest) => {
                     *left = rest;
                     true
@@ -130,6 +131,17 @@ impl Streams {
                 None => false,
             },
             _ => true,
+        }
+    }
+
+    /// Counts a late header block of a stream that we reset.
+    pub(super) fn late_head(&mut self, id: u32) -> u32 {
+        match self.ids.get_mut(&id) {
+            Some(Entry::Reset { heads, .. }) => {
+                *heads = heads.saturating_add(1);
+                *heads
+            }
+            _ => 0,
         }
     }
 
@@ -156,7 +168,7 @@ impl Streams {
     }
 
     fn remember(&mut self, id: u32, left: u32) {
-        self.ids.insert(id, Entry::Reset { left });
+        self.ids.insert(id, Entry::Reset { left, heads: 0 });
         self.reset.push_back(id);
         while self.reset.len() > self.memory {
             let Some(oldest) = self.reset.pop_front() else { return };

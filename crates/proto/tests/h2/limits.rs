@@ -374,3 +374,16 @@ fn an_hpack_bomb_does_not_grow_cve_2016_6581() {
     let log = rig.events(next);
     assert!(matches!(&log[0], Seen::Head(200, fields) if fields[0].1.len() == 4000));
 }
+
+#[test]
+fn heads_of_a_stream_that_was_reset_are_bounded() {
+    let mut opening = Opening::default();
+    opening.settings = vec![(SettingId::INITIAL_WINDOW_SIZE, 1000)];
+    let mut rig = Rig::with(&opening, Limits::default());
+    rig.ok(&settings(&[]));
+    let stream = rig.get();
+    rig.client.reset(stream, Code::CANCEL);
+    let (error, rounds) = flood(&mut rig, |_| status(1, 0, "200"));
+    assert_eq!(error, LimitExceeded::IdleFrames.into());
+    assert!(rounds < 1100, "{rounds}");
+}

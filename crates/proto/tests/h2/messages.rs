@@ -230,3 +230,17 @@ fn a_tunnel_carries_data_both_ways() {
     assert_eq!(names, [":method", ":authority"]);
     rig.client.reset(stream, Code::CANCEL);
 }
+
+#[test]
+fn nothing_is_given_out_of_a_frame_that_is_too_long() {
+    let mut rig = Rig::ready();
+    let stream = rig.get();
+    rig.ok(&headers(1, 0, &[(":status", "200"), ("content-length", "3")]));
+    let mut log = rig.events(stream);
+    for byte in data(1, END_STREAM, b"chirp") {
+        rig.ok(&[byte]);
+        log.extend(rig.events(stream));
+    }
+    let reason = Error::from(PeerMisbehaved::BodyLengthMismatch);
+    assert_eq!(log[1], Seen::Error(StreamError::Failed(reason)));
+}

@@ -227,3 +227,36 @@ fn requests_can_be_queued_before_the_server_says_anything() {
     let expected = [(SETTINGS, 0), (WINDOW_UPDATE, 0), (HEADERS, 1), (HEADERS, 3), (HEADERS, 5)];
     assert_eq!(kinds, expected);
 }
+
+#[test]
+fn the_same_fields_are_written_right_whatever_the_table_does_between() {
+    let mut rig = Rig::ready();
+    let same = fields([("Accept", "*/*"), ("Authorization", "Basic x"), ("X-Bird", "mimus")]);
+    let other = fields([("X-Other", "1"), ("X-More", "2")]);
+    let ask = |rig: &mut Rig, given: &Fields| {
+        let sent = head_of(rig, &line(&Method::GET, given, true));
+        let given = given.iter().map(|(name, value)| {
+            (name.to_ascii_lowercase(), String::from_utf8_lossy(value).into_owned())
+        });
+        assert_eq!(sent[4..], given.collect::<Vec<_>>());
+    };
+    for round in 0..60 {
+        match round {
+            10 => ask(&mut rig, &other),
+            20 => rig.ok(&settings(&[(1, 0)])),
+            30 => rig.ok(&settings(&[(1, 4096)])),
+            // Enough of others to push everything out of the table.
+            40 => {
+                for index in 0..100 {
+                    let value = format!("{index}{}", "x".repeat(50));
+                    ask(&mut rig, &fields([("X-Bird", value.as_str())]));
+                }
+            }
+            50 => rig.ok(&settings(&[(1, 0), (1, 4096)])),
+            _ => {}
+        }
+        rig.frames();
+        ask(&mut rig, &same);
+        ask(&mut rig, &same);
+    }
+}

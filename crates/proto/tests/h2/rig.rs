@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Method;
-use mimus_proto::h2::{Client, Limits, Opening, RequestLine, Stream, StreamError, hpack};
+use mimus_proto::h2::{Client, Code, Limits, Opening, RequestLine, Stream, StreamError, hpack};
 use mimus_proto::{ApiMisuse, Error, Event, Fields};
 
 pub const DATA: u8 = 0;
@@ -384,4 +384,40 @@ pub fn head(status: u16) -> Seen {
 pub fn data_len(log: &[Seen]) -> usize {
     let len = |seen: &Seen| if let Seen::Data(data) = seen { data.len() } else { 0 };
     log.iter().map(len).sum()
+}
+
+/// Streams that are asked for before the server speaks: two GETs, a HEAD, an open POST.
+pub fn asked() -> (Rig, Vec<Stream>) {
+    let mut rig = Rig::ready();
+    let streams = vec![rig.get(), rig.get(), rig.ask(&Method::HEAD, true), rig.post()];
+    rig.frames();
+    (rig, streams)
+}
+
+/// What is seen of `input` when it comes in pieces that end at `cuts`.
+pub fn feed(input: &[u8], cuts: &[usize]) -> (Vec<Vec<Seen>>, Option<Error>) {
+    let (mut rig, streams) = asked();
+    let mut logs = vec![Vec::new(); streams.len()];
+    let mut rest = input;
+    let mut error = None;
+    let ends = cuts.iter().map(|cut| Some(*cut)).chain([None]);
+    for end in ends {
+        let at = end.map_or(rest.len(), |cut| cut % (rest.len() + 1));
+        let (piece, after) = rest.split_at(at);
+        rest = after;
+        error = rig.feed(piece).err().or(error);
+        for (stream, log) in streams.iter().zip(&mut logs) {
+            drain(&mut rig.client, *stream, log);
+        }
+        rig.frames();
+    }
+    rig.client.recv_eof();
+    let ended = rig.client.process(rig.now).err();
+    for (stream, log) in streams.iter().zip(&mut logs) {
+        drain(&mut rig.client, *stream, log);
+        rig.client.reset(*stream, Code::CANCEL);
+    }
+    rig.frames();
+    assert_eq!(rig.client.open_streams(), 0);
+    (logs, error.or(ended))
 }

@@ -91,6 +91,12 @@ impl Encoder {
         self.table.size()
     }
 
+    /// How many entries were ever put into the table: while this stays the same, and the table's size
+    /// does, the same fields are written as the same bytes.
+    pub(in crate::h2) fn inserted(&self) -> u32 {
+        self.finder.inserted
+    }
+
     /// Begins a block: the size updates that are due (RFC 7541 section 4.2).
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         let size = self.allowed.min(self.cap);
