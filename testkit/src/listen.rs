@@ -18,7 +18,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::bad::tcp;
-use crate::conn::{Conn, FIRST_READ, Fate};
+use crate::conn::{About, Conn, FIRST_READ, Fate};
+use crate::h2;
 use crate::io::Io;
 use crate::origin::Shared;
 use crate::port::Port;
@@ -177,25 +178,22 @@ impl Door {
         let id = self.shared.last_conn.fetch_add(1, Ordering::Relaxed) + 1;
         self.shared.open.fetch_add(1, Ordering::AcqRel);
         self.shared.count(self.port);
-        let seen = SeenConnection { conn: id, port: self.port, peer, tls: None, closed: false };
+        let seen =
+            SeenConnection { conn: id, port: self.port, peer, tls: None, h2: None, closed: false };
         self.shared.recorder.opened(seen);
         Open { shared: Arc::clone(&self.shared), port: self.port, id, peer, _permit: permit }
     }
 }
 
 impl Open {
+    pub(crate) fn about(&self, tls: Option<SeenTls>) -> Arc<About> {
+        let shared = Arc::clone(&self.shared);
+        Arc::new(About { id: self.id, port: self.port, peer: self.peer, tls, shared })
+    }
+
     pub(crate) fn conn(&self, io: Box<dyn Io>, tls: Option<SeenTls>) -> Conn {
-        Conn {
-            io,
-            inbox: BytesMut::new(),
-            room: FIRST_READ,
-            id: self.id,
-            port: self.port,
-            peer: self.peer,
-            tls,
-            shared: Arc::clone(&self.shared),
-            fate: Fate::Ordinary,
-        }
+        let about = self.about(tls);
+        Conn { io, inbox: BytesMut::new(), room: FIRST_READ, about, fate: Fate::Ordinary }
     }
 }
 
@@ -219,8 +217,15 @@ async fn attend(open: Open, stream: TcpStream, config: Option<Arc<ServerConfig>>
             http_proxy::serve(conn).await;
         }
         Port::Socks | Port::SocksAuth | Port::SocksStall => socks::serve(conn).await,
+        // With TLS it is the client's choice, where the port offers one (RFC 7301).
+        Port::H2c => h2::serve(conn.about, conn.io).await,
+        _ if chose_h2(&conn) => h2::serve(conn.about, conn.io).await,
         _ => serve(conn).await,
     }
+}
+
+fn chose_h2(conn: &Conn) -> bool {
+    conn.about.tls.as_ref().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"))
 }
 
 /// The connection once its TLS handshake, if it has one, ended well.

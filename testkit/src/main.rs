@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimus_testkit::{Origin, PORTS, Port, Route, bad_routes, routes};
+use mimus_testkit::{Origin, PORTS, Port, Route, bad_routes, grpc_routes, routes};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// An HTTP/1.1 origin for tests: behaves well on its plain routes, badly on request.
+/// An origin for tests that speaks HTTP/1.1, HTTP/2 and gRPC: behaves well on its plain routes, badly on request.
 ///
 /// Prints one line of JSON with its addresses once it is ready, and runs until it is told to
 /// stop (SIGINT, SIGTERM, or the end of its input with --stdin). Listens on loopback only.
@@ -172,6 +172,7 @@ fn list(as_json: bool) -> io::Result<()> {
         let whole = json!({
             "ports": ports,
             "routes": routes().map(of).collect::<Vec<_>>(),
+            "grpc": grpc_routes().map(of).collect::<Vec<_>>(),
             "bad": bad_routes().map(of).collect::<Vec<_>>(),
         });
         return writeln!(out, "{whole:#}");
@@ -180,9 +181,12 @@ fn list(as_json: bool) -> io::Result<()> {
     for row in PORTS {
         writeln!(out, "  {:<20} {}", row.name, row.what)?;
     }
-    for (title, all) in
-        [("Routes", routes().collect::<Vec<_>>()), ("Misbehaviour", bad_routes().collect())]
-    {
+    let tables: [(&str, Vec<_>); 3] = [
+        ("Routes", routes().collect()),
+        ("gRPC", grpc_routes().collect()),
+        ("Misbehaviour", bad_routes().collect()),
+    ];
+    for (title, all) in tables {
         writeln!(out, "\n{title}:")?;
         for route in all {
             let methods =
