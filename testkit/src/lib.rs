@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod bad;
+mod bad_h2;
 mod conn;
 mod exchange;
 mod grpc;
@@ -40,6 +41,7 @@ mod routes;
 mod serve;
 mod tls;
 
+pub use bad_h2::{Ask, BadH2, Outcome, bad_h2};
 pub use grpc::{GrpcBad, grpc_bad, grpc_descriptors};
 pub use origin::{Builder, Origin};
 pub use port::{PORTS, Port, PortInfo};

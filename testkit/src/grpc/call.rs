@@ -175,7 +175,9 @@ impl Call<'_> {
                 return Err(Status::new(code::UNIMPLEMENTED, why).into());
             }
             _ => {
-                return Err(Status::new(code::INTERNAL, "a compressed-flag without a coding").into());
+                return Err(
+                    Status::new(code::INTERNAL, "a compressed-flag without a coding").into()
+                );
             }
         };
         self.received += 1;
