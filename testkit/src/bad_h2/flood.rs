@@ -37,6 +37,12 @@ fn cheap(row: BadH2) -> BadH2 {
 }
 
 pub(super) fn rows() -> Vec<BadH2> {
+    let mut all = control();
+    all.extend(streams());
+    all
+}
+
+fn control() -> Vec<BadH2> {
     vec![
         flood("flood-settings", "SETTINGS for ever (CVE-2019-9515)", nothing, |_| {
             frame::settings(&[(4, 65_535)])
@@ -51,6 +57,11 @@ pub(super) fn rows() -> Vec<BadH2> {
         cheap(flood("flood-pong", "answers to PINGs nobody sent, for ever", nothing, |_| {
             frame::frame(kind::PING, flag::ACK, 0, [0; 8])
         })),
+    ]
+}
+
+fn streams() -> Vec<BadH2> {
+    vec![
         flood("flood-data-empty", "empty DATA for ever (CVE-2019-9518)", open_head, |stream| {
             frame::data(stream, [], false)
         }),

@@ -14,14 +14,15 @@ const PIECE: usize = 16_384;
 const PADDED: (u64, usize) = (400, 1000);
 
 pub(super) fn rows() -> Vec<BadH2> {
-    let mut all = uploads();
+    let mut all = stalls();
+    all.extend(openings());
     all.extend(updates());
     all.extend(downloads());
     all.extend(silences());
     all
 }
 
-fn uploads() -> Vec<BadH2> {
+fn stalls() -> Vec<BadH2> {
     use Outcome::Timeout;
     vec![
         row(
@@ -56,6 +57,11 @@ fn uploads() -> Vec<BadH2> {
         )
         .ask(Ask::Upload)
         .ends(&[Timeout]),
+    ]
+}
+
+fn openings() -> Vec<BadH2> {
+    vec![
         row(
             "window-opens-late",
             "an initial window of 0 that SETTINGS open after 100 ms (6.9.2)",

@@ -10,14 +10,16 @@ const ALL: u32 = 0x7fff_ffff;
 
 pub(super) fn rows() -> Vec<BadH2> {
     let mut all = before();
+    all.extend(below());
     all.extend(during());
+    all.extend(cuts());
     all.extend(between());
     all.extend(wrong());
     all
 }
 
 fn before() -> Vec<BadH2> {
-    use Outcome::{Answer, Closed, Protocol};
+    use Outcome::{Closed, Protocol};
     vec![
         row(
             "goaway-first",
@@ -49,6 +51,12 @@ fn before() -> Vec<BadH2> {
             ),
         )
         .ends(&[Closed]),
+    ]
+}
+
+fn below() -> Vec<BadH2> {
+    use Outcome::{Answer, Closed};
+    vec![
         row(
             "goaway-below-request",
             "GOAWAY with last stream 0 behind the request, which was not processed; connections after \
@@ -131,6 +139,12 @@ fn during() -> Vec<BadH2> {
             |stream| [go_away(stream, 0xdead_beef, b""), ok(stream)].concat(),
         )
         .ends(&[Outcome::Answer, Closed]),
+    ]
+}
+
+fn cuts() -> Vec<BadH2> {
+    use Outcome::Closed;
+    vec![
         cut(
             "goaway-in-body-fin",
             "half of the body, GOAWAY that includes it, FIN",

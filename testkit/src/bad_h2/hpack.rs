@@ -14,6 +14,7 @@ pub(super) fn rows() -> Vec<BadH2> {
     let mut all = right();
     all.extend(wrong());
     all.extend(weapons());
+    all.extend(nothings());
     all
 }
 
@@ -193,6 +194,11 @@ fn weapons() -> Vec<BadH2> {
             [head, data(stream, OK, false), headers_in_pieces(stream, &trailers, true, FRAME)]
                 .concat()
         })),
+    ]
+}
+
+fn nothings() -> Vec<BadH2> {
+    vec![
         said(
             "hpack-sizes-many",
             "8 000 table sizes at the head of a block (RFC 7541 4.2: two at most)",

@@ -5,7 +5,14 @@ use super::{BadH2, Outcome, play, row};
 use crate::h2::frame::{self, code};
 
 pub(super) fn rows() -> Vec<BadH2> {
-    use Outcome::{Closed, Protocol, Timeout};
+    let mut all = foreign();
+    all.extend(first_frames());
+    all
+}
+
+/// What is no HTTP/2 at all.
+fn foreign() -> Vec<BadH2> {
+    use Outcome::{Closed, Protocol};
     let answered = |name: &str, what: &str, bytes: &'static [u8]| {
         row(
             name,
@@ -41,6 +48,11 @@ pub(super) fn rows() -> Vec<BadH2> {
             "answers the preface with a TLS alert, and FIN",
             b"\x15\x03\x03\0\x02\x02\x46",
         ),
+    ]
+}
+
+fn first_frames() -> Vec<BadH2> {
+    vec![
         row(
             "preface-silence",
             "reads, and never says a byte",
@@ -50,7 +62,7 @@ pub(super) fn rows() -> Vec<BadH2> {
                 peer.listen().await?;
             ),
         )
-        .ends(&[Timeout]),
+        .ends(&[Outcome::Timeout]),
         row(
             "preface-no-settings",
             "answers without SETTINGS first (3.4)",

@@ -57,6 +57,7 @@ pub(super) fn rows() -> Vec<BadH2> {
         }
     }
     all.extend(special());
+    all.extend(late());
     all.extend(wrong());
     all
 }
@@ -107,7 +108,11 @@ fn special() -> Vec<BadH2> {
         .ask(Ask::Upload)
     };
     vec![
-        refused(Ask::Get, "reset-refused-once", "REFUSED_STREAM to the first request, then answers (8.7)"),
+        refused(
+            Ask::Get,
+            "reset-refused-once",
+            "REFUSED_STREAM to the first request, then answers (8.7)",
+        ),
         refused(
             Ask::Upload,
             "reset-refused-upload",
@@ -126,6 +131,12 @@ fn special() -> Vec<BadH2> {
             code::CANCEL,
         )
         .ends(&[Answer, Closed]),
+    ]
+}
+
+fn late() -> Vec<BadH2> {
+    use Outcome::Closed;
+    vec![
         row(
             "reset-upload-processed",
             "reads the whole upload, then RST_STREAM with INTERNAL_ERROR: it must not be sent again",
