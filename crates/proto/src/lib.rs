@@ -58,6 +58,8 @@
 mod error;
 mod event;
 mod fields;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 pub mod h1;
 mod head;
 
