@@ -171,6 +171,12 @@ impl Incoming {
         self.received
     }
 
+    /// Whether the response is over, though the request may not be.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn response_ended(&self) -> bool {
+        self.over
+    }
+
     /// When the end was read.
     pub(crate) fn ended(&self) -> Option<Instant> {
         self.ended
