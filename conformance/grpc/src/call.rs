@@ -75,7 +75,7 @@ fn method(client: &Client, request: &Request) -> Result<grpc::Method<Raw>> {
 fn base64(value: &str) -> Result<Vec<u8>> {
     let mut fields = mimus::Fields::new();
     fields.append("x-bin", value)?;
-    let decoded = Metadata::received(&fields).get_bin("x-bin");
+    let decoded = Metadata::received(fields).get_bin("x-bin");
     decoded.ok_or_else(|| anyhow::anyhow!("{value:?} is not base64"))
 }
 

@@ -187,6 +187,12 @@ impl Incoming {
         self.trailers.as_deref()
     }
 
+    /// The same, to keep.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn into_trailers(mut self) -> Option<Fields> {
+        self.trailers.take().map(|trailers| *trailers)
+    }
+
     /// The exchange, and what came beyond its head, when the connection was upgraded.
     pub(crate) fn into_upgraded(mut self) -> Option<(Exchange, Bytes)> {
         let ahead = *self.upgraded.take()?;

@@ -52,6 +52,17 @@ async fn replies_before_an_error_are_given_and_nothing_after_it() {
 }
 
 #[tokio::test]
+async fn a_call_without_a_head_tells_why_when_it_is_read() {
+    let channel = channel(|peer| peer.head(503, &[]));
+    let mut stream = channel.method(METHOD, NOTES).server_streaming(note("", 0));
+    for _ in 0..2 {
+        assert!(soon(stream.metadata()).await.is_none());
+    }
+    assert_eq!(soon(stream.message()).await.unwrap_err().code(), Code::Unavailable);
+    assert_eq!(soon(stream.message()).await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn a_stream_of_requests_is_one_body() {
     let channel = channel(|peer| {
         let mut sum = 0;

@@ -74,11 +74,9 @@ impl Metadata {
 
     /// The metadata among the fields of a head or of a trailer section.
     #[must_use]
-    pub fn received(fields: &Fields) -> Self {
-        let mut own = Fields::new();
-        // They were valid where they come from.
-        let _ = own.extend_where(fields, |name, _| !is_reserved(name));
-        Self(own)
+    pub fn received(mut fields: Fields) -> Self {
+        fields.retain(|name, _| !is_reserved(name.as_bytes()));
+        Self(fields)
     }
 
     /// Adds text.

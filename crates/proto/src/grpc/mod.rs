@@ -37,7 +37,7 @@ pub use code::{Code, UnknownCode};
 pub use frame::{Deframer, Frame, FrameError, PREFIX, frame, set_prefix};
 pub use metadata::{InvalidMetadata, Metadata};
 pub use percent::{decode_message, encode_message};
-pub use status::{Status, is_grpc, subtype};
+pub use status::{Ending, Status, is_grpc, subtype};
 pub use timeout::{encode_timeout, parse_timeout};
 
 /// The media type; a `+` and the name of the serialization may follow.

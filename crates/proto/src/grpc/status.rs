@@ -32,37 +32,51 @@ impl Status {
         let details = binary_values(fields, "grpc-status-details-bin").next().unwrap_or_default();
         Some(Self { code, message, details: details.into() })
     }
+}
 
-    /// What the head and the trailer section of a finished answer say together.
-    ///
-    /// `empty` says that the body had not one byte. Only then, and without trailers, is the head alone
-    /// the answer ("Trailers-Only"): otherwise a `grpc-status` in it means nothing.
+/// What the head of an answer says of how the call ends, until the trailers say more.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    http: StatusCode,
+    /// The `content-type`, when it is not gRPC's.
+    foreign: Option<String>,
+    /// What the head says in the way of a trailer section, which counts only if nothing follows it.
+    alone: Option<Box<Status>>,
+}
+
+impl Ending {
+    /// Keeps what counts of a head.
     #[must_use]
-    pub fn of_answer(
-        status: StatusCode,
-        head: &Fields,
-        trailers: Option<&Fields>,
-        empty: bool,
-    ) -> Self {
-        if let Some(said) = trailers.and_then(Self::from_fields) {
-            return said;
-        }
-        let alone = if empty && trailers.is_none() { Self::from_fields(head) } else { None };
-        alone.unwrap_or_else(|| Self::unsaid(status, head))
+    pub fn of_head(http: StatusCode, head: &Fields) -> Self {
+        let foreign = (!is_grpc(head))
+            .then(|| head.get("content-type").unwrap_or(b"none").escape_ascii().to_string());
+        Self { http, foreign, alone: Status::from_fields(head).map(Box::new) }
     }
 
-    /// What an answer means that does not say how the call ended.
+    /// How the call ended, now that the answer is over. `empty` says that its body had not one byte: only
+    /// then, and without trailers, is the head alone the answer ("Trailers-Only").
     #[must_use]
-    pub fn unsaid(status: StatusCode, head: &Fields) -> Self {
-        let (code, message) = if status != StatusCode::OK {
-            (Code::from_http(status), format!("the server answered with the HTTP status {status}"))
-        } else if !is_grpc(head) {
-            let found = head.get("content-type").unwrap_or(b"none").escape_ascii().to_string();
-            (Code::Unknown, format!("the answer is not gRPC: its content-type is {found}"))
-        } else {
-            (Code::Internal, "the answer ended without a grpc-status".to_owned())
+    pub fn status(self, trailers: Option<&Fields>, empty: bool) -> Status {
+        match (trailers, self.alone) {
+            (None, Some(said)) if empty => return *said,
+            (Some(trailers), _) => {
+                if let Some(said) = Status::from_fields(trailers) {
+                    return said;
+                }
+            }
+            _ => {}
+        }
+        let (code, message) = match self.foreign {
+            _ if self.http != StatusCode::OK => {
+                let message = format!("the server answered with the HTTP status {}", self.http);
+                (Code::from_http(self.http), message)
+            }
+            Some(found) => {
+                (Code::Unknown, format!("the answer is not gRPC: its content-type is {found}"))
+            }
+            None => (Code::Internal, "the answer ended without a grpc-status".to_owned()),
         };
-        Self { code, message, details: Bytes::new() }
+        Status { code, message, details: Bytes::new() }
     }
 }
 

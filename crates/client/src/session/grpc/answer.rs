@@ -6,11 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::StatusCode;
-use mimus_proto::{
-    Fields,
-    grpc::{self, Code, Deframer, Metadata},
-};
+use mimus_proto::grpc::{self, Code, Deframer, Ending, Metadata};
 
 use super::{Result, Status, coding::Compression};
 use crate::{Incoming, Response};
@@ -19,9 +15,7 @@ use crate::{Incoming, Response};
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Until the answer is over. Dropping it cancels the call.
-    body: Option<Incoming>,
-    status: StatusCode,
-    head: Fields,
+    body: Option<(Incoming, Ending)>,
     deframer: Deframer,
     compression: Compression,
     max_message: usize,
@@ -43,31 +37,38 @@ impl Answer {
         max_message: usize,
         deadline: Option<Instant>,
     ) -> Result<Self> {
-        let (status, head) = (response.status(), response.fields().clone());
-        let metadata = Metadata::received(&head);
-        match grpc::subtype(&head) {
-            None => return Err(Status::said(grpc::Status::unsaid(status, &head), metadata)),
-            Some(other) if !other.is_empty() && !other.eq_ignore_ascii_case(subtype) => {
+        let (head, body) = response.into_parts();
+        let ending = Ending::of_head(head.status, &head.fields);
+        let named = grpc::subtype(&head.fields);
+        let other = named.filter(|named| !named.is_empty() && !named.eq_ignore_ascii_case(subtype));
+        let refusal = match (named, other) {
+            (None, _) => Some(ending.clone().status(None, false)),
+            (_, Some(other)) => {
                 let message = format!("the answer is serialized as {other:?}, not as {subtype:?}");
-                return Err(Status::said(
-                    grpc::Status { code: Code::Internal, message, details: Bytes::new() },
-                    metadata,
-                ));
+                Some(grpc::Status { code: Code::Internal, message, details: Bytes::new() })
             }
-            Some(_) => {}
+            _ => None,
+        };
+        let compression = Compression::named(head.fields.get("grpc-encoding"));
+        let metadata = Metadata::received(head.fields);
+        if let Some(refusal) = refusal {
+            return Err(Status::said(refusal, metadata));
         }
         Ok(Answer {
-            status,
+            body: Some((body, ending)),
             deframer: Deframer::new(max_message),
-            compression: Compression::named(head.get("grpc-encoding")),
-            head,
-            body: Some(response.into_body()),
+            compression,
             max_message,
             deadline,
             heard: false,
             metadata,
             trailers: Metadata::new(),
         })
+    }
+
+    /// The metadata of the head and of the trailer section, when the answer is over.
+    pub(super) fn into_metadata(self) -> (Metadata, Metadata) {
+        (self.metadata, self.trailers)
     }
 
     /// The metadata of the head; none when the head is all there is.
@@ -83,7 +84,7 @@ impl Answer {
     /// The bytes of the next message, or `None` when the call succeeded and is over.
     pub(super) fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
         loop {
-            let Some(body) = &mut self.body else { return Poll::Ready(None) };
+            let Some((body, _)) = &mut self.body else { return Poll::Ready(None) };
             match self.deframer.poll() {
                 Ok(None) => {}
                 Ok(Some(frame)) => {
@@ -122,9 +123,9 @@ impl Answer {
 
     /// What the end of the answer says.
     fn end(&mut self) -> Result<()> {
-        let Some(body) = self.body.take() else { return Ok(()) };
-        let trailers = body.trailers();
-        let said = grpc::Status::of_answer(self.status, &self.head, trailers, !self.heard);
+        let Some((body, ending)) = self.body.take() else { return Ok(()) };
+        let trailers = body.into_trailers();
+        let said = ending.status(trailers.as_ref(), !self.heard);
         match trailers {
             Some(trailers) => self.trailers = Metadata::received(trailers),
             // The head alone was the answer.
@@ -132,7 +133,8 @@ impl Answer {
             None => {}
         }
         if said.code != Code::Ok {
-            return Err(Status::said(said, self.trailers.clone()).after(&self.metadata));
+            let trailers = std::mem::take(&mut self.trailers);
+            return Err(Status::said(said, trailers).after(&self.metadata));
         }
         Ok(self.deframer.finish()?)
     }

@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::poll_fn,
     pin::Pin,
+    sync::OnceLock,
     task::{Context, Poll, ready},
     time::Instant,
 };
@@ -11,6 +12,7 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use mimus_net::rt::BoxFuture;
+use mimus_proto::Fields;
 use sync_wrapper::SyncWrapper;
 
 use super::{
@@ -28,11 +30,13 @@ use crate::{Body, call, client::Async, options::shared_setters};
 pub struct Method<C> {
     channel: Channel,
     codec: C,
+    /// What every call sends in its head, once one was made.
+    head: OnceLock<Fields>,
 }
 
 impl<C: Codec> Method<C> {
     pub(super) fn new(channel: Channel, codec: C) -> Self {
-        Method { channel, codec }
+        Method { channel, codec, head: OnceLock::new() }
     }
 
     /// The channel with this method's settings and path.
@@ -45,6 +49,7 @@ impl<C: Codec> Method<C> {
     shared_setters!();
 
     fn options_mut(&mut self) -> &mut Options {
+        self.head = OnceLock::new();
         &mut self.channel.options
     }
 
@@ -96,9 +101,17 @@ impl<C: Codec> Method<C> {
         self.channel.options.framing.many(self.codec.clone(), messages)
     }
 
+    fn head(&self) -> Result<Fields> {
+        if let Some(head) = self.head.get() {
+            return Ok(head.clone());
+        }
+        let head = self.channel.head(C::SUBTYPE)?;
+        Ok(self.head.get_or_init(|| head).clone())
+    }
+
     /// Sends the request and waits for the head of the answer.
     fn open(&self, body: Body) -> impl Future<Output = Result<Answer>> + Send + 'static {
-        let request = self.channel.request(C::SUBTYPE, body);
+        let request = self.head().map(|head| self.channel.request(head, body));
         let client = self.channel.client.clone();
         let max_receive = self.channel.options.max_receive;
         async move {
@@ -120,11 +133,9 @@ impl<C: Codec> Method<C> {
         if next(&mut answer).await?.is_some() {
             return Err(Status::new(Code::Unimplemented, "the answer has more than one message"));
         }
-        Ok(Reply {
-            message: decode(&self.codec, first)?,
-            metadata: answer.metadata().clone(),
-            trailers: answer.trailers().clone(),
-        })
+        let message = decode(&self.codec, first)?;
+        let (metadata, trailers) = answer.into_metadata();
+        Ok(Reply { message, metadata, trailers })
     }
 }
 
@@ -199,36 +210,22 @@ impl<C: Codec> Streaming<C> {
         Streaming { codec, state: State::Failed(status) }
     }
 
-    /// The answer, once its head is here; `None` when the call is over without one.
-    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<&mut Answer>>> {
+    /// Ready when the answer's head is here, or never will be.
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let State::Opening(opening) = &mut self.state {
-            match ready!(opening.get_mut().as_mut().poll(cx)) {
-                Ok(answer) => self.state = State::Open(Box::new(answer)),
-                Err(status) => self.state = State::Failed(status),
-            }
+            self.state = match ready!(opening.get_mut().as_mut().poll(cx)) {
+                Ok(answer) => State::Open(Box::new(answer)),
+                Err(status) => State::Failed(status),
+            };
         }
-        if !matches!(self.state, State::Failed(_)) {
-            let State::Open(answer) = &mut self.state else { return Poll::Ready(Ok(None)) };
-            return Poll::Ready(Ok(Some(answer)));
-        }
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Failed(status) => Poll::Ready(Err(status)),
-            _ => Poll::Ready(Ok(None)),
-        }
+        Poll::Ready(())
     }
 
     /// Waits for the head of the answer, and gives its metadata. Servers may hold it back until they
-    /// have a message. A call that is over before there was one has none.
-    ///
-    /// # Errors
-    /// As [`message`](Self::message).
-    pub async fn metadata(&mut self) -> Result<&Metadata> {
-        static NONE: std::sync::LazyLock<Metadata> = std::sync::LazyLock::new(Metadata::new);
-        poll_fn(|cx| self.poll_open(cx).map_ok(|_| ())).await?;
-        Ok(match &self.state {
-            State::Open(answer) => answer.metadata(),
-            _ => &NONE,
-        })
+    /// have a message. `None` when the call failed, which [`message`](Self::message) tells.
+    pub async fn metadata(&mut self) -> Option<&Metadata> {
+        poll_fn(|cx| self.poll_head(cx)).await;
+        self.head()
     }
 
     /// The metadata of the answer's head, if it is here; [`metadata`](Self::metadata) waits for it.
@@ -262,18 +259,19 @@ impl<C: Codec> Streaming<C> {
     /// # Errors
     /// As [`message`](Self::message).
     pub fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<C::Reply>>> {
-        let bytes = match ready!(self.poll_open(cx)) {
-            Ok(Some(answer)) => ready!(answer.poll_message(cx)),
-            Ok(None) => None,
-            Err(status) => Some(Err(status)),
-        };
-        let message = bytes.map(|bytes| decode(&self.codec, bytes?));
-        if let Some(Err(_)) = message
-            && let State::Open(_) = self.state
-        {
-            self.state = State::Over;
+        ready!(self.poll_head(cx));
+        if let State::Open(answer) = &mut self.state {
+            let bytes = ready!(answer.poll_message(cx));
+            let message = bytes.map(|bytes| decode(&self.codec, bytes?));
+            if let Some(Err(_)) = message {
+                self.state = State::Over;
+            }
+            return Poll::Ready(message);
         }
-        Poll::Ready(message)
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Failed(status) => Poll::Ready(Some(Err(status))),
+            _ => Poll::Ready(None),
+        }
     }
 }
 

@@ -157,21 +157,20 @@ impl Channel {
         Method::new(channel, codec)
     }
 
-    /// A request with what the protocol wants in its head, and the caller's metadata.
-    pub(super) fn request(&self, subtype: &str, body: Body) -> Result<Request> {
-        self.options.check()?;
-        let settings = self.options.settings.clone();
-        let invalid = |error| Status::new(Code::Internal, "a field is not valid").caused_by(error);
-        let fields = self.fields(subtype, &settings).map_err(invalid)?;
-        let target = self.target.clone();
-        Ok(carried(Request { method: HttpMethod::POST, target, fields, body, settings }))
+    /// A request with these fields.
+    pub(super) fn request(&self, fields: Fields, body: Body) -> Request {
+        let (target, settings) = (self.target.clone(), self.options.settings.clone());
+        carried(Request { method: HttpMethod::POST, target, fields, body, settings })
     }
 
-    fn fields(
-        &self,
-        subtype: &str,
-        settings: &Settings,
-    ) -> Result<Fields, mimus_proto::InvalidField> {
+    /// What the protocol wants in a request's head, and the caller's metadata.
+    pub(super) fn head(&self, subtype: &str) -> Result<Fields> {
+        self.options.check()?;
+        self.fields(subtype)
+            .map_err(|error| Status::new(Code::Internal, "a field is not valid").caused_by(error))
+    }
+
+    fn fields(&self, subtype: &str) -> Result<Fields, mimus_proto::InvalidField> {
         let metadata = self.options.metadata.fields();
         let mut fields = Fields::with_capacity(metadata.len() + 5, metadata.text_len() + 160);
         // The protocol: `te` is how a server finds out about proxies that drop trailers.
@@ -181,7 +180,7 @@ impl Channel {
         if let Some(coding) = self.options.framing.coding {
             fields.append("grpc-encoding", coding.token())?;
         }
-        if let Some(total) = settings.timeouts.total {
+        if let Some(total) = self.options.settings.timeouts.total {
             fields.append("grpc-timeout", grpc::encode_timeout(total))?;
         }
         fields.extend(metadata)?;

@@ -47,10 +47,9 @@ impl Compression {
 }
 
 fn inflate(coding: Coding, compressed: Bytes, limit: usize) -> Result<Bytes, Status> {
-    let mut limits = DecodeLimits::default();
     // The size alone bounds what a message can unfold into.
-    limits.max_size = Some(limit as u64);
-    limits.max_ratio = None;
+    let limits =
+        DecodeLimits { max_size: Some(limit as u64), max_ratio: None, ..DecodeLimits::default() };
     let broken = |error: crate::DecodeError| {
         let code = match error.kind() {
             DecodeErrorKind::TooLarge => Code::ResourceExhausted,
