@@ -149,6 +149,8 @@ impl Channel {
             let base = url.path().trim_end_matches('/');
             let path = format!("{base}/{}", path.trim_start_matches('/'));
             url.set_path(&path);
+            url.set_query(None);
+            url.set_fragment(None);
             Ok(())
         });
         if let Err(error) = found {

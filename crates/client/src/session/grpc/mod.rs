@@ -10,7 +10,8 @@
 //! | [`server_streaming`](Method::server_streaming) | one message | [`Streaming`] |
 //! | [`bidi`](Method::bidi) | a `Stream` of messages | [`Streaming`] |
 //!
-//! ```no_run
+#![cfg_attr(feature = "grpc-prost", doc = "```no_run")]
+#![cfg_attr(not(feature = "grpc-prost"), doc = "```ignore")]
 //! use mimus::grpc::Prost;
 //!
 //! #[derive(Clone, PartialEq, prost::Message)]

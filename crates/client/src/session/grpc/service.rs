@@ -75,6 +75,10 @@ impl Channel {
         let mut fields = Fields::from(&parts.headers);
         let own = fields.extend(channel.options.metadata.fields());
         own.map_err(|error| Status::new(Code::Internal, "too much metadata").caused_by(error))?;
+        if !fields.contains("te") {
+            // A valid field, of a few bytes.
+            let _ = fields.append("te", "trailers");
+        }
         let settings = channel.options.settings.clone();
         let total = settings.timeouts.total;
         if let Some(total) = total.filter(|_| !fields.contains("grpc-timeout")) {

@@ -176,3 +176,36 @@ impl StdError for Status {
         self.0.source.as_deref().map(|error| error as _)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mimus_net::Phase;
+
+    use super::*;
+
+    #[test]
+    fn failures_of_the_exchange_have_codes() {
+        let of = |kind, phase, deadline| {
+            Status::of_exchange(Error::new(kind, "x").in_phase(phase), deadline).code()
+        };
+        let (past, future) = (Instant::now(), Instant::now() + Duration::from_secs(99));
+        assert_eq!(of(Kind::Timeout, Phase::Connect, None), Code::Unavailable);
+        assert_eq!(of(Kind::Timeout, Phase::Connect, Some(future)), Code::Unavailable);
+        assert_eq!(of(Kind::Timeout, Phase::Connect, Some(past)), Code::DeadlineExceeded);
+        assert_eq!(of(Kind::Timeout, Phase::Body, None), Code::DeadlineExceeded);
+        assert_eq!(of(Kind::Closed, Phase::Head, Some(future)), Code::Unavailable);
+        assert_eq!(of(Kind::Closed, Phase::Head, Some(past)), Code::DeadlineExceeded);
+        assert_eq!(of(Kind::Protocol, Phase::Head, None), Code::Internal);
+        assert_eq!(of(Kind::Limit, Phase::Head, None), Code::ResourceExhausted);
+        assert_eq!(of(Kind::Hook, Phase::Head, None), Code::Unknown);
+    }
+
+    #[test]
+    fn our_own_status_comes_back_out_of_a_failed_upload() {
+        let own = Status::new(Code::OutOfRange, "mine");
+        let status = Status::of_exchange(Error::new(Kind::Upload, "x").caused_by(own), None);
+        assert_eq!(status.to_string(), "OUT_OF_RANGE: mine");
+    }
+}
