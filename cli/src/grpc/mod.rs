@@ -89,6 +89,10 @@ fn channel(flags: &GrpcFlags, url: &str) -> Result<Channel, Failure> {
 fn metadata(flags: &GrpcFlags) -> Result<Metadata, Failure> {
     let fields = FieldFlags::from_flags(&flags.call.header)?;
     let mut metadata = Metadata::new();
+    if let Some(name) = fields.removed().next() {
+        let what = format!("-H {name}: nothing can be taken out of a call");
+        return Err(Failure::new(Exit::Usage, what));
+    }
     for (name, value) in fields.send() {
         let invalid = |why: String| Failure::new(Exit::Usage, format!("-H {name}: {why}"));
         let added = match name.to_ascii_lowercase().ends_with("-bin") {
@@ -113,9 +117,13 @@ fn list(schema: &mut Schema, service: Option<&str>) -> Result<(), Failure> {
         }
     };
     lines.sort_unstable();
-    lines
-        .iter()
-        .try_for_each(|line| to_stdout(format!("{}\n", harmless(line.as_bytes())).as_bytes()))
+    print(lines.iter().map(String::as_str))
+}
+
+/// Writes lines whose words are a server's.
+fn print<'a>(lines: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    let lines = lines.map(|line| harmless(line.as_bytes()) + "\n");
+    to_stdout(lines.collect::<String>().as_bytes())
 }
 
 fn describe(schema: &mut Schema, name: Option<&str>) -> Result<(), Failure> {
@@ -124,7 +132,7 @@ fn describe(schema: &mut Schema, name: Option<&str>) -> Result<(), Failure> {
         None => schema.services()?,
     };
     for name in names {
-        to_stdout(describe::text(&schema.pool(&name)?, &name)?.as_bytes())?;
+        print(describe::text(&schema.pool(&name)?, &name)?.lines())?;
     }
     Ok(())
 }

@@ -7,8 +7,9 @@ use mimus::grpc::{Channel, Code, Status};
 use prost::{Message, Oneof};
 use prost_reflect::{DescriptorPool, prost_types::FileDescriptorProto};
 
-/// The most files that a server may name in answer to one question.
+/// The most files, and bytes of them, that a server may need to define one name.
 const FILES_MAX: usize = 10_000;
+const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// `ServerReflectionRequest`.
 #[derive(Clone, PartialEq, Message)]
@@ -98,7 +99,7 @@ impl Reflection {
     /// The file that defines a name, with all that it needs.
     pub(super) fn symbol(&mut self, name: &str) -> Result<DescriptorPool, Status> {
         let mut files = BTreeMap::new();
-        self.add(About::Symbol(name.to_owned()), &mut files)?;
+        let mut bytes = self.add(About::Symbol(name.to_owned()), &mut files)?;
         let mut asked = BTreeSet::new();
         loop {
             let missing = files
@@ -108,9 +109,9 @@ impl Reflection {
                 .cloned();
             let Some(missing) = missing else { break };
             asked.insert(missing.clone());
-            self.add(About::File(missing), &mut files)?;
-            if files.len() > FILES_MAX {
-                let what = format!("the definitions fill more than {FILES_MAX} files");
+            bytes += self.add(About::File(missing), &mut files)?;
+            if files.len() > FILES_MAX || bytes > BYTES_MAX {
+                let what = "the server has no end of definitions for one name";
                 return Err(Status::new(Code::ResourceExhausted, what));
             }
         }
@@ -122,11 +123,12 @@ impl Reflection {
         Ok(pool)
     }
 
+    /// Adds the files that answer a question, and tells how many bytes they are.
     fn add(
         &mut self,
         about: About,
         files: &mut BTreeMap<String, FileDescriptorProto>,
-    ) -> Result<(), Status> {
+    ) -> Result<usize, Status> {
         let Said::Files(found) = self.ask(about)? else { return Err(off_topic()) };
         for bytes in &found.files {
             let file = FileDescriptorProto::decode(&bytes[..]).map_err(|error| {
@@ -134,7 +136,7 @@ impl Reflection {
             })?;
             files.insert(file.name().to_owned(), file);
         }
-        Ok(())
+        Ok(found.files.iter().map(Vec::len).sum())
     }
 
     fn ask(&mut self, about: About) -> Result<Said, Status> {

@@ -413,7 +413,9 @@ fn metadata_goes_and_comes() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(run.json()["name"], "x-token: a bx-trace-bin: AP8");
     assert!(run.stderr.contains("< x-flock: 7\n") && run.stderr.contains("< x-rest: none\n"));
-    grpc(&["-H", "grpc-timeout: 1S", &url, "birds.v1.Birds/Echo"]).failed(2);
+    for field in ["grpc-timeout: 1S", "x-bin: *", "Accept:"] {
+        grpc(&["-H", field, &url, "birds.v1.Birds/Echo"]).failed(2);
+    }
 }
 
 #[test]

@@ -19,8 +19,10 @@ fn framed(messages: &[(bool, Vec<u8>)]) -> Bytes {
     wire.freeze()
 }
 
+type Messages = Vec<(bool, Vec<u8>)>;
+
 /// All that comes of `pieces`: the messages, and how it ended.
-fn read(limit: usize, pieces: &[Bytes]) -> (Vec<(bool, Vec<u8>)>, Result<(), FrameError>) {
+fn read(limit: usize, pieces: &[Bytes]) -> (Messages, Result<(), FrameError>) {
     let (mut deframer, mut out) = (Deframer::new(limit), Vec::new());
     for piece in pieces {
         deframer.push(piece.clone());
@@ -264,7 +266,7 @@ fn the_media_type_and_its_serialization() {
     assert!(!is_grpc(&fields(&[])));
 }
 
-fn messages() -> impl Strategy<Value = Vec<(bool, Vec<u8>)>> {
+fn messages() -> impl Strategy<Value = Messages> {
     let message = (any::<bool>(), prop::collection::vec(any::<u8>(), 0..300));
     prop::collection::vec(message, 0..6)
 }
