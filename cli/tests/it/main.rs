@@ -7,6 +7,7 @@ mod body;
 mod curl;
 mod download;
 mod exit_codes;
+mod grpc;
 mod rig;
 mod show;
 mod transport;

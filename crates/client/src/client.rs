@@ -38,7 +38,7 @@ pub enum Blocking {}
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// What the clones of a client share.

@@ -179,6 +179,12 @@ impl Incoming {
         self.received
     }
 
+    /// Whether the response is over, though the request may not be.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn response_ended(&self) -> bool {
+        self.over
+    }
+
     /// When the end was read.
     pub(crate) fn ended(&self) -> Option<Instant> {
         self.ended
@@ -187,6 +193,12 @@ impl Incoming {
     /// The trailer section, once the end was read and if there was one.
     pub fn trailers(&self) -> Option<&Fields> {
         self.trailers.as_deref()
+    }
+
+    /// The same, to keep.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn into_trailers(mut self) -> Option<Fields> {
+        self.trailers.take().map(|trailers| *trailers)
     }
 
     /// The connection, and what came beyond the head, when the connection was upgraded.

@@ -170,6 +170,12 @@ impl<M> Response<M> {
         self.answer.body
     }
 
+    /// Head and body, of which neither needs the other.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn into_parts(self) -> (ResponseHead, Incoming) {
+        (self.answer.head, self.answer.body)
+    }
+
     /// The body, to be streamed from where it is.
     pub fn body_mut(&mut self) -> &mut Incoming {
         &mut self.answer.body

@@ -59,6 +59,8 @@
 mod error;
 mod event;
 mod fields;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 pub mod h1;
 pub mod h2;
 mod head;
