@@ -18,11 +18,11 @@ use mimus_proto::{BodyLength, Event, Fields, ResponseHead};
 use crate::{
     Body, Error, Incoming, Kind, Result,
     client::Inner,
-    conn::{Conn, Deadlines, Exchange, Failure, Order, RequestLine},
+    conn::{Conn, Deadlines, Exchange, Failure, NoShared, Order, RequestLine},
     incoming::Reading,
     observe::{Observation, Outgoing, tell},
     policy::retry::Sent,
-    pool::{Acquired, Asked, DialPermit, Lease},
+    pool::{Acquired, Asked, DialPermit, Expects, Lease},
     request::Request,
     response::{Answer, Hop, Response},
     route::{Route, RouteRef},
@@ -34,10 +34,10 @@ use crate::{
 /// the call costs nothing in comparison.
 const IDLE_BEFORE_PROBE: Duration = Duration::from_millis(1);
 
-type ConnLease = Lease<Route, Box<Conn>>;
-type ConnPermit = DialPermit<Route, Box<Conn>>;
-type ConnAcquired = Acquired<Route, Box<Conn>>;
-type ConnAsked = Asked<Route, Box<Conn>>;
+type ConnLease = Lease<Route, Box<Conn>, NoShared>;
+type ConnPermit = DialPermit<Route, Box<Conn>, NoShared>;
+type ConnAcquired = Acquired<Route, Box<Conn>, NoShared>;
+type ConnAsked = Asked<Route, Box<Conn>, NoShared>;
 
 /// Makes the call: exchange after exchange, until one of them is the answer.
 pub(crate) async fn run<M>(
@@ -216,7 +216,8 @@ impl<'a> Call<'a> {
     fn lease(&self, route: &RouteRef<'_>, now: Instant) -> Result<ConnLease, ConnAsked> {
         let pool = &self.client.pool;
         let hash = pool.hash_of(route);
-        match pool.acquire(hash, |r| route.matches(r), || route.to_route(), now) {
+        match pool.acquire(hash, |r| route.matches(r), || route.to_route(), Expects::Exclusive, now)
+        {
             Asked::Granted(acquired) => {
                 self.fresh(acquired, now).map_err(|permit| Asked::Granted(Acquired::Dial(permit)))
             }
@@ -236,6 +237,7 @@ impl<'a> Call<'a> {
                     tracing::trace!("a pooled connection had died");
                     acquired = lease.stale(now);
                 }
+                Acquired::Shared(never) => match never {},
                 Acquired::Dial(permit) => return Err(permit),
             }
         }

@@ -10,7 +10,7 @@ use std::{
 use mimus_net::Wait;
 use mimus_proto::{Event, h1::Reuse};
 
-use super::{Conn, Failure, Order};
+use super::{Conn, Failure, NoShared, Order};
 use crate::{policy::retry::Sent, pool::Lease, route::Route};
 
 /// The most of an unwanted body that is read off to save its connection. What costs more to read
@@ -20,7 +20,7 @@ const DRAIN_MAX: usize = 64 * 1024;
 /// A connection that owes an answer. It is small, because it is moved about: what it needs on its way
 /// lives in the connection.
 pub(crate) struct Exchange {
-    lease: Lease<Route, Box<Conn>>,
+    lease: Lease<Route, Box<Conn>, NoShared>,
 }
 
 impl fmt::Debug for Exchange {
@@ -46,7 +46,7 @@ impl DerefMut for Exchange {
 impl Exchange {
     /// Queues a request on a leased connection. Nothing is written yet.
     pub(crate) fn start(
-        mut lease: Lease<Route, Box<Conn>>,
+        mut lease: Lease<Route, Box<Conn>, NoShared>,
         order: Order<'_>,
     ) -> Result<Self, Failure> {
         let reused = lease.is_reused();

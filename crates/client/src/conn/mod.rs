@@ -14,7 +14,10 @@ use exclusive::Turn;
 pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
 use room::Room;
 
-use crate::observe::ConnectionInfo;
+use crate::{
+    observe::ConnectionInfo,
+    pool::{Place, Shareable},
+};
 
 /// A connection that carries one exchange at a time (HTTP/1.1). Whoever holds it drives it: there is
 /// no task behind it.
@@ -55,5 +58,23 @@ impl Conn {
             turn: Turn::none(),
             idle_since: now,
         }
+    }
+}
+
+/// No connection is shared.
+#[derive(Debug, Clone)]
+pub(crate) enum NoShared {}
+
+impl Shareable for NoShared {
+    fn reserve(&self, _: Instant) -> Place {
+        match *self {}
+    }
+
+    fn unreserve(&self) {
+        match *self {}
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        match *self {}
     }
 }

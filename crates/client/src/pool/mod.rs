@@ -34,9 +34,14 @@
 //! handle, and a released stream serves the next waiter of that key. [`Effects`] already carries
 //! any number of wake-ups for the moment such a connection opens.
 
+#![cfg_attr(not(test), expect(dead_code, reason = "no connection is shared yet"))]
+
+mod grant;
 mod idle;
 mod limits;
 mod machine;
+mod members;
+mod places;
 mod shared;
 mod stats;
 mod waiters;
@@ -47,4 +52,7 @@ mod tests;
 pub use limits::Limits;
 pub use stats::Stats;
 
+pub(crate) use members::{Expects, Place, Shareable};
+#[cfg_attr(not(test), expect(unused_imports, reason = "no connection is shared yet"))]
+pub(crate) use shared::Member;
 pub(crate) use shared::{Acquired, Asked, DialPermit, Lease, SharedPool};
