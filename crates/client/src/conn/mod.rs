@@ -10,13 +10,15 @@ use std::{sync::Arc, time::Instant};
 use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
-pub(crate) use exchange::{ConnLease, Exchange, Ready, Reserved};
+pub(crate) use exchange::{Exchange, Ready, Reserved};
 use exclusive::Turn;
 pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
 use room::Intake;
 pub(crate) use shared::Shared;
 
-use crate::observe::ConnectionInfo;
+use crate::{
+    observe::ConnectionInfo,
+};
 
 /// A connection that carries one exchange at a time (HTTP/1.1). Whoever holds it drives it: there is
 /// no task behind it.

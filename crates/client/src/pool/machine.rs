@@ -1,124 +1,52 @@
+use super::grant::{Acquire, Effects, Grant, Left, Permit, Stage, Verdict};
 use super::idle::{Idle, IdleList, Stack};
 use super::limits::Limits;
+use super::members::{Expects, Members, Shareable};
 use super::stats::Stats;
-use super::waiters::{Cancelled, Queue, WaiterId, Waiters};
+use super::waiters::{Cancelled, First, Queues, WaiterId, Waiters};
 use hashbrown::HashTable;
 use slab::Slab;
-use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// One unit of a pool's limits. It must go back to the pool that gave it.
-#[derive(Debug)]
-#[must_use = "a permit that is not given back is lost to the limits"]
-pub struct Permit {
-    key: usize,
-    stage: Stage,
-    created: Instant,
-    granted: Instant,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Dialling,
-    /// For the first exchange of its connection.
-    Opened,
-    /// For a later one.
-    Reused,
-}
-
-impl Permit {
-    /// Whether its connection has served an exchange before.
-    pub fn is_reused(&self) -> bool {
-        self.stage == Stage::Reused
-    }
-
-    /// When its connection was opened; for a dial, when it was permitted.
-    #[cfg(test)]
-    pub fn created(&self) -> Instant {
-        self.created
-    }
-}
-
-/// What an exchange may do.
-#[derive(Debug)]
-#[must_use]
-pub enum Grant<C> {
-    /// Use this open connection.
-    Lease(Permit, C),
-    /// Open a connection.
-    Dial(Permit),
-}
-
-/// The answer to [`Pool::acquire`].
-#[derive(Debug)]
-#[must_use]
-pub enum Acquire<C> {
-    /// Go ahead.
-    Granted(Grant<C>),
-    /// A limit binds. The waiter will appear in [`Effects::wake`] when it can be
-    /// [claimed](Pool::claim).
-    Wait(WaiterId),
-}
-
-/// Whether a released connection can serve another exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It stands between two exchanges.
-    Reuse,
-    /// It cannot, or must not, be used again.
-    Close,
-}
-
-/// What the caller has to do once the pool is unlocked.
-#[derive(Debug)]
-pub struct Effects<C> {
-    /// Waiters whose grant can be [claimed](Pool::claim) now.
-    pub wake: SmallVec<[WaiterId; 2]>,
-    /// Connections that left the pool: drop them.
-    pub closed: Vec<C>,
-}
-
-impl<C> Default for Effects<C> {
-    fn default() -> Self {
-        Effects { wake: SmallVec::new(), closed: Vec::new() }
-    }
-}
-
-impl<C> Effects<C> {
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.wake.is_empty() && self.closed.is_empty()
-    }
-}
-
-struct Entry<K> {
+pub(super) struct Entry<K> {
     key: K,
     hash: u64,
     idle: Stack,
-    queue: Queue,
+    /// Its shared connections, in the order in which they are asked for a place.
+    pub(super) members: Vec<usize>,
+    queues: Queues,
     /// The arrival number under which this key stands in [`Pool::ready`].
     ready: Option<u64>,
-    stats: Stats,
+    /// Dials under way that may bring a shared connection.
+    sharing: usize,
+    /// Places granted to waiters who have not claimed them.
+    promised: usize,
+    /// A dial that might have brought a shared connection brought an exclusive one.
+    exclusive: bool,
+    /// A shared connection counts as in use: whether one is idle is asked when it matters.
+    pub(super) stats: Stats,
 }
 
-/// Connections `C` by key `K`, as a pure machine: see the [module](super).
+/// Connections by key `K`, as a pure machine: see the [module](super). `C` carry one exchange at a
+/// time, `S` many.
 ///
-/// Looking up an idle connection takes a hash and an equality test from the caller, so that a hit
+/// Looking up an open connection takes a hash and an equality test from the caller, so that a hit
 /// builds no key.
-pub struct Pool<K, C> {
-    limits: Limits,
+pub struct Pool<K, C, S> {
+    pub(super) limits: Limits,
     table: HashTable<usize>,
-    keys: Slab<Entry<K>>,
-    idle: IdleList<C>,
-    waiters: Waiters<C>,
-    /// Keys with a waiter and room under their own limit, by their first waiter's arrival. After
-    /// each mutation it is empty unless the total limit binds and nothing is idle.
+    pub(super) keys: Slab<Entry<K>>,
+    pub(super) idle: IdleList<C>,
+    pub(super) members: Members<S>,
+    waiters: Waiters<C, S>,
+    /// Keys with a waiter that may dial and room under their own limit, by that waiter's arrival.
+    /// After each mutation it is empty unless the total limit binds and nothing is idle.
     ready: BTreeSet<(u64, usize)>,
     totals: Stats,
 }
 
-impl<K, C> Pool<K, C> {
+impl<K, C, S: Shareable> Pool<K, C, S> {
     /// An empty pool.
     pub fn new(limits: Limits) -> Self {
         Pool {
@@ -126,6 +54,7 @@ impl<K, C> Pool<K, C> {
             table: HashTable::new(),
             keys: Slab::new(),
             idle: IdleList::new(),
+            members: Members::new(),
             waiters: Waiters::new(),
             ready: BTreeSet::new(),
             totals: Stats::default(),
@@ -148,31 +77,78 @@ impl<K, C> Pool<K, C> {
         hash: u64,
         is_key: impl Fn(&K) -> bool,
         make_key: impl FnOnce() -> K,
+        expects: Expects,
         now: Instant,
-        effects: &mut Effects<C>,
-    ) -> Acquire<C> {
+        effects: &mut Effects<C, S>,
+    ) -> Acquire<C, S> {
         let key = self.entry(hash, is_key, make_key);
-        if let Some(lease) = self.lease_idle(key, now, effects) {
-            return Acquire::Granted(lease);
+        let left = effects.left.len();
+        if let Some(grant) = self.take_open(key, expects, now, effects) {
+            if effects.left.len() > left {
+                self.settle(key, now, effects);
+            }
+            return Acquire::Granted(grant);
         }
-        if self.has_room_for(key) && self.make_room(effects) {
-            return Acquire::Granted(self.permit_dial(key, now));
+        // What left may owe its unit to somebody who waits.
+        if effects.left.len() == left && self.may_dial_at_once(key, expects) {
+            return Acquire::Granted(self.permit_dial(key, expects, now));
         }
-        let waiter = self.waiters.push(&mut self.keys[key].queue, key);
-        self.count(key, |stats| stats.waiting += 1);
-        self.refresh_ready(key);
-        Acquire::Wait(waiter)
+        self.queue(key, expects, now, effects)
     }
 
-    /// Records that the dial of `permit` succeeded: its connection is in use from `now` on.
-    pub fn opened(&mut self, permit: &mut Permit, now: Instant) {
-        if permit.stage == Stage::Dialling {
-            permit.stage = Stage::Opened;
-            permit.created = now;
-            self.count(permit.key, |stats| {
-                stats.dialling -= 1;
-                stats.in_use += 1;
-            });
+    /// An open connection of `key`: a place on a shared one, or else an idle one.
+    fn take_open(
+        &mut self,
+        key: usize,
+        expects: Expects,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) -> Option<Grant<C, S>> {
+        if !self.keys[key].members.is_empty()
+            && expects.may_share()
+            && let Some(conn) = self.place_for_newcomer(key, now, effects)
+        {
+            return Some(Grant::Shared(conn));
+        }
+        match expects {
+            Expects::Shared => None,
+            Expects::Exclusive | Expects::Either => self.lease_idle(key, expects, now, effects),
+        }
+    }
+
+    /// A place in the queue; unless, in its turn, the newcomer can be served from what is idle.
+    fn queue(
+        &mut self,
+        key: usize,
+        expects: Expects,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) -> Acquire<C, S> {
+        let waiter = self.waiters.push(&mut self.keys[key].queues, key, expects);
+        self.count(key, |stats| stats.waiting += 1);
+        self.settle(key, now, effects);
+        match self.claim(waiter) {
+            Some(grant) => {
+                effects.wake.retain(|woken| *woken != waiter);
+                Acquire::Granted(grant)
+            }
+            None => Acquire::Wait(waiter),
+        }
+    }
+
+    /// Records that the dial of `permit` succeeded, with an exclusive connection: it is in use from
+    /// `now` on.
+    pub fn opened(&mut self, permit: &mut Permit, now: Instant, effects: &mut Effects<C, S>) {
+        if permit.stage != Stage::Dialling {
+            return;
+        }
+        self.end_dial(permit);
+        permit.stage = Stage::Opened;
+        permit.created = now;
+        self.count(permit.key, |stats| stats.in_use += 1);
+        if permit.expects.may_share() {
+            self.keys[permit.key].exclusive = true;
+            self.settle(permit.key, now, effects);
         }
     }
 
@@ -183,16 +159,16 @@ impl<K, C> Pool<K, C> {
         conn: C,
         verdict: Verdict,
         now: Instant,
-        effects: &mut Effects<C>,
+        effects: &mut Effects<C, S>,
     ) {
-        self.opened(&mut permit, now);
+        self.opened(&mut permit, now, effects);
         let key = permit.key;
         self.count(key, |stats| stats.in_use -= 1);
         if verdict == Verdict::Close {
-            effects.closed.push(conn);
+            effects.left.push(Left::Exclusive(conn));
         } else if self.limits.outlived(permit.created, now) {
             self.count(key, |stats| stats.expired += 1);
-            effects.closed.push(conn);
+            effects.left.push(Left::Exclusive(conn));
         } else {
             self.hand_on(permit, conn, now, effects);
         }
@@ -200,36 +176,58 @@ impl<K, C> Pool<K, C> {
     }
 
     /// Takes back a permit that has no connection: the dial failed, or the connection is gone.
-    pub fn abandon(&mut self, permit: Permit, effects: &mut Effects<C>) {
+    pub fn abandon(&mut self, permit: Permit, effects: &mut Effects<C, S>) {
         self.give_back(&permit);
         self.settle(permit.key, permit.granted, effects);
     }
 
     /// The leased connection of `permit` turned out dead before anything was sent on it: gives the
     /// next idle one, or leave to dial. The dead connection itself is the caller's to drop.
-    pub fn stale(&mut self, permit: Permit, now: Instant, effects: &mut Effects<C>) -> Grant<C> {
+    pub fn stale(
+        &mut self,
+        permit: Permit,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) -> Grant<C, S> {
         let key = permit.key;
+        let expects = permit.expects;
         self.give_back(&permit);
         self.count(key, |stats| stats.stale += 1);
-        match self.lease_idle(key, now, effects) {
+        match self.lease_idle(key, expects, now, effects) {
             Some(lease) => lease,
             // The unit just given back is taken again: no waiter comes between.
-            None => self.permit_dial(key, now),
+            None => self.permit_dial(key, expects, now),
         }
     }
 
     /// Takes what a woken waiter was granted. `None`: it has to wait on, or `waiter` is spent.
-    pub fn claim(&mut self, waiter: WaiterId) -> Option<Grant<C>> {
-        self.waiters.claim(waiter)
+    pub fn claim(&mut self, waiter: WaiterId) -> Option<Grant<C, S>> {
+        let key = self.waiters.key_of(waiter)?;
+        let grant = self.waiters.claim(waiter)?;
+        if let Grant::Shared(_) = grant {
+            self.keys[key].promised -= 1;
+            self.retire(key);
+        }
+        Some(grant)
+    }
+
+    /// Looks again whether `waiter`, which was just told to wait, can be served. Due once
+    /// whoever uses a shared connection can see that [somebody waits](Self::wants_news): what he
+    /// freed before, he told nobody.
+    pub fn look_again(&mut self, waiter: WaiterId, now: Instant, effects: &mut Effects<C, S>) {
+        if let Some(key) = self.waiters.key_of(waiter) {
+            self.serve_places(key, now, effects);
+            self.settle(key, now, effects);
+        }
     }
 
     /// Forgets a waiter. If it had been granted something, that passes on to the next, as of the
     /// time of the grant.
-    pub fn cancel(&mut self, waiter: WaiterId, effects: &mut Effects<C>) {
+    pub fn cancel(&mut self, waiter: WaiterId, effects: &mut Effects<C, S>) {
         let Some(key) = self.waiters.key_of(waiter) else {
             return;
         };
-        match self.waiters.cancel(&mut self.keys[key].queue, waiter) {
+        match self.waiters.cancel(&mut self.keys[key].queues, waiter) {
             Some(Cancelled::Queued) => {
                 self.count(key, |stats| stats.waiting -= 1);
                 self.refresh_ready(key);
@@ -239,26 +237,35 @@ impl<K, C> Pool<K, C> {
                 let granted = permit.granted;
                 self.release(permit, conn, Verdict::Reuse, granted, effects);
             }
+            Some(Cancelled::Granted(Grant::Shared(conn))) => {
+                self.keys[key].promised -= 1;
+                self.pass_on(key, conn, effects);
+                self.retire(key);
+            }
             Some(Cancelled::Granted(Grant::Dial(permit))) => self.abandon(permit, effects),
             None => {}
         }
     }
 
     /// Closes the connections that have been idle for too long. Costs next to nothing when there are
-    /// none.
-    pub fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C>) {
+    /// none; of shared ones, therefore, some stay for a little longer.
+    pub fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
         while let Some((index, idle)) = self.idle.oldest() {
             if !self.limits.idled_out(idle.since, now) {
                 break;
             }
             self.expire_one(index, idle.key, effects);
         }
+        if !self.members.is_empty() && self.members.sweep_is_due(&self.limits, now) {
+            self.expire_shared(now, effects);
+        }
     }
 
     /// Closes the connections that have been idle, or alive, for too long. Linear in the number of
-    /// idle ones when there is a `max_lifetime`.
-    pub fn expire(&mut self, now: Instant, effects: &mut Effects<C>) {
+    /// idle ones when there is a `max_lifetime`, and in the number of shared ones.
+    pub fn expire(&mut self, now: Instant, effects: &mut Effects<C, S>) {
         self.expire_idle(now, effects);
+        self.expire_shared(now, effects);
         if self.limits.max_lifetime.is_some() {
             let outlived = |idle: &Idle<C>| self.limits.outlived(idle.created, now);
             let expired: Vec<_> = (self.idle.iter())
@@ -272,23 +279,39 @@ impl<K, C> Pool<K, C> {
     }
 
     /// Closes every idle connection.
-    pub fn close_idle(&mut self, effects: &mut Effects<C>) {
+    pub fn close_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
         while let Some((index, idle)) = self.idle.oldest() {
             let key = idle.key;
-            effects.closed.push(self.remove_idle(index, key).conn);
+            effects.left.push(Left::Exclusive(self.remove_idle(index, key).conn));
             self.retire(key);
         }
+        self.close_idle_shared(now, effects);
     }
 
-    /// Counts over all keys, since the pool was made.
+    /// Whether it keeps a shared connection.
+    pub fn has_shared(&self) -> bool {
+        !self.members.is_empty()
+    }
+
+    /// Whether whoever uses a shared connection must say that a place is free, or the connection
+    /// idle: somebody waits, or the idle ones are counted.
+    pub fn wants_news(&self) -> bool {
+        self.totals.waiting > 0 || self.limits.idle_per_key != usize::MAX
+    }
+
+    /// Counts over all keys, since the pool was made. Asks each shared connection whether it is
+    /// idle.
     pub fn stats(&self) -> Stats {
-        self.totals
+        let idle = self.members.iter().filter(|(_, kept)| kept.conn.idle_since().is_some());
+        self.totals.with_idle(idle.count())
     }
 
     /// Counts for each key the pool knows. A key is known, and its counts run, while it has a
     /// connection or a waiter.
     pub fn key_stats(&self) -> impl Iterator<Item = (&K, Stats)> {
-        self.keys.iter().map(|(_, entry)| (&entry.key, entry.stats))
+        self.keys
+            .iter()
+            .map(|(key, entry)| (&entry.key, entry.stats.with_idle(self.idle_members(key))))
     }
 
     fn entry(
@@ -306,8 +329,12 @@ impl<K, C> Pool<K, C> {
             key: make_key(),
             hash,
             idle: Stack::default(),
-            queue: Queue::default(),
+            members: Vec::new(),
+            queues: Queues::default(),
             ready: None,
+            sharing: 0,
+            promised: 0,
+            exclusive: false,
             stats: Stats::default(),
         });
         table.insert_unique(hash, index, |&index| keys[index].hash);
@@ -315,9 +342,9 @@ impl<K, C> Pool<K, C> {
     }
 
     /// Forgets a key that has nothing left: the table is bounded by what is alive.
-    fn retire(&mut self, key: usize) {
+    pub(super) fn retire(&mut self, key: usize) {
         let entry = &self.keys[key];
-        if entry.stats.open() > 0 || !entry.queue.is_empty() {
+        if entry.stats.open() > 0 || entry.promised > 0 || !entry.queues.is_empty() {
             return;
         }
         if let Ok(slot) = self.table.find_entry(entry.hash, |&index| index == key) {
@@ -326,87 +353,145 @@ impl<K, C> Pool<K, C> {
         self.keys.remove(key);
     }
 
-    fn count(&mut self, key: usize, change: impl Fn(&mut Stats)) {
+    pub(super) fn count(&mut self, key: usize, change: impl Fn(&mut Stats)) {
         change(&mut self.totals);
         change(&mut self.keys[key].stats);
     }
 
     fn give_back(&mut self, permit: &Permit) {
-        self.count(permit.key, |stats| match permit.stage {
-            Stage::Dialling => stats.dialling -= 1,
-            Stage::Opened | Stage::Reused => stats.in_use -= 1,
-        });
-    }
-
-    fn has_room_for(&self, key: usize) -> bool {
-        self.limits.per_key.is_none_or(|max| self.keys[key].stats.open() < max.get())
-    }
-
-    /// Whether one more connection fits under the total limit, closing the oldest idle one if
-    /// that is what it takes.
-    fn make_room(&mut self, effects: &mut Effects<C>) -> bool {
-        if self.limits.total.is_none_or(|max| self.totals.open() < max.get()) {
-            return true;
+        match permit.stage {
+            Stage::Dialling => self.end_dial(permit),
+            Stage::Opened | Stage::Reused => self.count(permit.key, |stats| stats.in_use -= 1),
         }
-        let Some((index, idle)) = self.idle.oldest() else {
+    }
+
+    /// Counts the dial of `permit` as over.
+    pub(super) fn end_dial(&mut self, permit: &Permit) {
+        self.count(permit.key, |stats| stats.dialling -= 1);
+        self.keys[permit.key].sharing -= usize::from(permit.expects.may_share());
+    }
+
+    /// A shared connection opened: the key no longer counts as exclusive.
+    pub(super) fn not_exclusive(&mut self, key: usize) {
+        self.keys[key].exclusive = false;
+    }
+
+    /// Whether calls that can use a shared connection leave dialling to the dial that is under way.
+    fn awaits_dial(&self, key: usize) -> bool {
+        let entry = &self.keys[key];
+        entry.sharing > 0 && !entry.exclusive
+    }
+
+    /// Whether a newcomer may dial, without a look at anybody else: no limit binds.
+    fn may_dial_at_once(&self, key: usize, expects: Expects) -> bool {
+        !(expects.may_share() && self.awaits_dial(key))
+            && self.ready.is_empty()
+            && !self.key_is_full(key)
+            && !self.is_full()
+    }
+
+    fn key_is_full(&self, key: usize) -> bool {
+        self.limits.per_key.is_some_and(|max| self.keys[key].stats.open() >= max.get())
+    }
+
+    fn is_full(&self) -> bool {
+        self.limits.total.is_some_and(|max| self.totals.open() >= max.get())
+    }
+
+    /// Whether one more connection of `key`, which has a waiter that may dial, fits under its own
+    /// limit, in place of an idle one of the other kind if need be.
+    fn has_room_for(&self, key: usize) -> bool {
+        !self.key_is_full(key) || self.oldest_idle_of(key).is_some()
+    }
+
+    /// Whether one more connection of `key` fits under the limits, closing the oldest idle one if
+    /// that is what it takes.
+    fn make_room(&mut self, key: usize, effects: &mut Effects<C, S>) -> bool {
+        let oldest = match (self.key_is_full(key), self.is_full()) {
+            (false, false) => return true,
+            (true, _) => self.oldest_idle_of(key),
+            (false, true) => self.oldest_idle(),
+        };
+        let Some(oldest) = oldest else {
             return false;
         };
-        let key = idle.key;
-        self.evict(index, key, effects);
-        self.refresh_ready(key);
-        self.retire(key);
+        let of = self.evict(oldest, effects);
+        if of != key {
+            self.refresh_ready(of);
+            self.retire(of);
+        }
         true
     }
 
-    fn permit_dial(&mut self, key: usize, now: Instant) -> Grant<C> {
+    fn permit_dial(&mut self, key: usize, expects: Expects, now: Instant) -> Grant<C, S> {
         self.count(key, |stats| {
             stats.dialling += 1;
             stats.misses += 1;
         });
+        self.keys[key].sharing += usize::from(expects.may_share());
         let stage = Stage::Dialling;
-        Grant::Dial(Permit { key, stage, created: now, granted: now })
+        Grant::Dial(Permit { key, stage, expects, created: now, granted: now })
     }
 
-    fn permit_lease(&mut self, key: usize, conn: C, created: Instant, now: Instant) -> Grant<C> {
+    fn permit_lease(
+        &mut self,
+        key: usize,
+        idle: (C, Instant),
+        expects: Expects,
+        now: Instant,
+    ) -> Grant<C, S> {
         self.count(key, |stats| {
             stats.in_use += 1;
             stats.hits += 1;
         });
-        Grant::Lease(Permit { key, stage: Stage::Reused, created, granted: now }, conn)
+        let (conn, created) = idle;
+        let stage = Stage::Reused;
+        Grant::Lease(Permit { key, stage, expects, created, granted: now }, conn)
     }
 
     /// The newest idle connection of `key` that has not expired; those that have are closed.
     fn lease_idle(
         &mut self,
         key: usize,
+        expects: Expects,
         now: Instant,
-        effects: &mut Effects<C>,
-    ) -> Option<Grant<C>> {
+        effects: &mut Effects<C, S>,
+    ) -> Option<Grant<C, S>> {
         while let Some(index) = self.keys[key].idle.top() {
             let idle = self.remove_idle(index, key);
             if !self.limits.idled_out(idle.since, now) && !self.limits.outlived(idle.created, now) {
-                return Some(self.permit_lease(key, idle.conn, idle.created, now));
+                return Some(self.permit_lease(key, (idle.conn, idle.created), expects, now));
             }
             self.count(key, |stats| stats.expired += 1);
-            effects.closed.push(idle.conn);
+            effects.left.push(Left::Exclusive(idle.conn));
         }
         None
     }
 
-    /// Gives a released connection to the first waiter of its key, or keeps it.
-    fn hand_on(&mut self, permit: Permit, conn: C, now: Instant, effects: &mut Effects<C>) {
+    /// Gives a released connection to the first waiter of its key that can use it, or keeps it.
+    fn hand_on(&mut self, permit: Permit, conn: C, now: Instant, effects: &mut Effects<C, S>) {
         let Permit { key, created, .. } = permit;
-        let Some(head) = self.waiters.head_seq(&self.keys[key].queue) else {
+        let Some(first) = self.first_for_lease(key) else {
             return self.park(key, conn, created, now, effects);
         };
-        if self.ready.first().is_some_and(|&(older, _)| older < head) {
-            // The total limit binds, and the oldest waiter is of another key: the unit is its.
+        if self.unit_is_owed_before(key, first) {
             self.count(key, |stats| stats.evictions += 1);
-            effects.closed.push(conn);
+            effects.left.push(Left::Exclusive(conn));
             return;
         }
-        let lease = self.permit_lease(key, conn, created, now);
-        self.grant_head(key, lease, effects);
+        let expects = self.waiters.expects(first).unwrap_or(permit.expects);
+        let lease = self.permit_lease(key, (conn, created), expects, now);
+        self.grant(key, first, lease, effects);
+    }
+
+    /// Whether the unit of a connection of `key` goes to somebody who came before `first` and cannot
+    /// use the connection: of another key, when the total limit binds, or of this one, when he needs
+    /// a shared one.
+    fn unit_is_owed_before(&self, key: usize, first: First) -> bool {
+        self.ready.first().is_some_and(|&(older, _)| older < first.seq)
+            || !self.awaits_dial(key)
+                && (self.waiters.first_shared(&self.keys[key].queues))
+                    .is_some_and(|older| older.seq < first.seq)
     }
 
     fn park(
@@ -415,16 +500,11 @@ impl<K, C> Pool<K, C> {
         conn: C,
         created: Instant,
         now: Instant,
-        effects: &mut Effects<C>,
+        effects: &mut Effects<C, S>,
     ) {
         self.idle.push(&mut self.keys[key].idle, Idle { conn, key, created, since: now });
         self.count(key, |stats| stats.idle += 1);
-        let entry = &self.keys[key];
-        if entry.stats.idle > self.limits.idle_per_key
-            && let Some(oldest) = entry.idle.bottom()
-        {
-            self.evict(oldest, key, effects);
-        }
+        self.trim_idle(key, effects);
     }
 
     fn remove_idle(&mut self, index: usize, key: usize) -> Idle<C> {
@@ -432,42 +512,119 @@ impl<K, C> Pool<K, C> {
         self.idle.remove(&mut self.keys[key].idle, index)
     }
 
-    fn evict(&mut self, index: usize, key: usize, effects: &mut Effects<C>) {
-        let idle = self.remove_idle(index, key);
-        self.count(key, |stats| stats.evictions += 1);
-        effects.closed.push(idle.conn);
+    /// Closes the longest idle connections of `key` that are too many.
+    pub(super) fn trim_idle(&mut self, key: usize, effects: &mut Effects<C, S>) {
+        let max = self.limits.idle_per_key;
+        while self.keys[key].stats.idle + self.idle_members(key) > max
+            && let Some(oldest) = self.oldest_idle_of(key)
+        {
+            self.evict(oldest, effects);
+        }
     }
 
-    fn expire_one(&mut self, index: usize, key: usize, effects: &mut Effects<C>) {
+    /// The connection of `key` that has been idle for the longest time.
+    fn oldest_idle_of(&self, key: usize) -> Option<Resting> {
+        let entry = &self.keys[key];
+        let exclusive = entry.idle.bottom().and_then(|index| self.idle.since(index));
+        let exclusive = entry.idle.bottom().zip(exclusive);
+        let shared = match entry.members.is_empty() {
+            true => None,
+            false => self.members.oldest_idle(entry.members.iter().copied()),
+        };
+        Resting::older(exclusive.map(|(index, since)| (since, index, key)), shared)
+    }
+
+    /// The connection that has been idle for the longest time.
+    fn oldest_idle(&self) -> Option<Resting> {
+        let exclusive = self.idle.oldest().map(|(index, idle)| (idle.since, index, idle.key));
+        let shared = match self.members.is_empty() {
+            true => None,
+            false => self.members.oldest_idle_of_all(),
+        };
+        Resting::older(exclusive, shared)
+    }
+
+    /// Closes an idle connection that could still have been used. Returns its key.
+    fn evict(&mut self, resting: Resting, effects: &mut Effects<C, S>) -> usize {
+        let key = match resting {
+            Resting::Exclusive { index, key } => {
+                let idle = self.remove_idle(index, key);
+                effects.left.push(Left::Exclusive(idle.conn));
+                key
+            }
+            Resting::Shared { index } => self.remove_member(index, effects),
+        };
+        self.count(key, |stats| stats.evictions += 1);
+        key
+    }
+
+    fn expire_one(&mut self, index: usize, key: usize, effects: &mut Effects<C, S>) {
         let idle = self.remove_idle(index, key);
         self.count(key, |stats| stats.expired += 1);
-        effects.closed.push(idle.conn);
+        effects.left.push(Left::Exclusive(idle.conn));
         self.retire(key);
     }
 
-    fn grant_head(&mut self, key: usize, grant: Grant<C>, effects: &mut Effects<C>) {
-        match self.waiters.grant_head(&mut self.keys[key].queue, grant) {
+    /// Gives `grant` to `first`, a waiter of `key`.
+    pub(super) fn grant(
+        &mut self,
+        key: usize,
+        first: First,
+        grant: Grant<C, S>,
+        effects: &mut Effects<C, S>,
+    ) {
+        let place = matches!(grant, Grant::Shared(_));
+        match self.waiters.grant(&mut self.keys[key].queues, first, grant) {
             Ok(waiter) => {
                 self.count(key, |stats| stats.waiting -= 1);
+                self.keys[key].promised += usize::from(place);
                 effects.wake.push(waiter);
             }
             Err(Grant::Lease(permit, conn)) => {
                 self.give_back(&permit);
-                effects.closed.push(conn);
+                effects.left.push(Left::Exclusive(conn));
             }
+            Err(Grant::Shared(conn)) => effects.left.push(Left::Place(conn)),
             Err(Grant::Dial(permit)) => self.give_back(&permit),
         }
     }
 
+    /// The first waiter of `key` that can use an exclusive connection.
+    fn first_for_lease(&self, key: usize) -> Option<First> {
+        let entry = &self.keys[key];
+        match entry.stats.waiting {
+            0 => None,
+            _ => self.waiters.first_for_lease(&entry.queues),
+        }
+    }
+
+    /// The first waiter of `key` that can use a place on a shared connection.
+    pub(super) fn first_for_place(&self, key: usize) -> Option<First> {
+        let entry = &self.keys[key];
+        match entry.stats.waiting {
+            0 => None,
+            _ => self.waiters.first_for_place(&entry.queues),
+        }
+    }
+
+    /// The first waiter of `key` that may dial if the limits allow.
+    fn first_for_dial(&self, key: usize) -> Option<First> {
+        let entry = &self.keys[key];
+        match entry.stats.waiting {
+            0 => None,
+            _ if self.awaits_dial(key) => self.waiters.first_exclusive(&entry.queues),
+            _ => self.waiters.first(&entry.queues),
+        }
+    }
+
     /// Restores the invariant of `ready` after `key` gained room, or lost its first waiter.
-    fn settle(&mut self, key: usize, now: Instant, effects: &mut Effects<C>) {
+    pub(super) fn settle(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
         self.refresh_ready(key);
         while let Some(&(_, next)) = self.ready.first() {
-            if !self.make_room(effects) {
+            if !self.make_room(next, effects) {
                 break;
             }
-            let dial = self.permit_dial(next, now);
-            self.grant_head(next, dial, effects);
+            self.let_dial(next, now, effects);
             self.refresh_ready(next);
         }
         if self.keys.contains(key) {
@@ -475,18 +632,51 @@ impl<K, C> Pool<K, C> {
         }
     }
 
-    fn refresh_ready(&mut self, key: usize) {
-        let entry = &self.keys[key];
-        let head = self.waiters.head_seq(&entry.queue).filter(|_| self.has_room_for(key));
-        if head == entry.ready {
+    /// Lets the first waiter of `key` that may dial do so.
+    fn let_dial(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
+        if let Some(first) = self.first_for_dial(key)
+            && let Some(expects) = self.waiters.expects(first)
+        {
+            let dial = self.permit_dial(key, expects, now);
+            self.grant(key, first, dial, effects);
+        }
+    }
+
+    pub(super) fn refresh_ready(&mut self, key: usize) {
+        let first = self.first_for_dial(key).filter(|_| self.has_room_for(key));
+        let (seq, entry) = (first.map(|first| first.seq), &self.keys[key]);
+        if seq == entry.ready {
             return;
         }
         if let Some(seq) = entry.ready {
             self.ready.remove(&(seq, key));
         }
-        if let Some(seq) = head {
+        if let Some(seq) = seq {
             self.ready.insert((seq, key));
         }
-        self.keys[key].ready = head;
+        self.keys[key].ready = seq;
+    }
+}
+
+/// Where an idle connection is.
+#[derive(Debug, Clone, Copy)]
+enum Resting {
+    Exclusive { index: usize, key: usize },
+    Shared { index: usize },
+}
+
+impl Resting {
+    /// Which of two has been idle for longer.
+    fn older(
+        exclusive: Option<(Instant, usize, usize)>,
+        shared: Option<(Instant, usize)>,
+    ) -> Option<Resting> {
+        match (exclusive, shared) {
+            (Some((since, ..)), Some((before, index))) if before < since => {
+                Some(Resting::Shared { index })
+            }
+            (Some((_, index, key)), _) => Some(Resting::Exclusive { index, key }),
+            (None, shared) => shared.map(|(_, index)| Resting::Shared { index }),
+        }
     }
 }

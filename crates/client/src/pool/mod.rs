@@ -28,15 +28,17 @@
 //!
 //! # Connections that carry many exchanges
 //!
-//! Today's connections are exclusive: one exchange at a time, as in HTTP/1.1. A shared one (HTTP/2,
-//! HTTP/3) slots in beside the idle stack of its key as `Shared { handle, streams, max }`: it keeps
-//! its single unit while it is lent, `acquire` looks there first and hands out a clone of the
-//! handle, and a released stream serves the next waiter of that key. [`Effects`] already carries
-//! any number of wake-ups for the moment such a connection opens.
-
+//! A shared connection (HTTP/2) keeps its single unit while any number of exchanges use it. The pool
+//! holds a handle of it; [`acquire`](SharedPool::acquire) reserves a place on one that has room and gives
+//! out a clone. Its own [`Member`] tells the pool when a place is free again, for a waiter to have,
+//! and when it takes no more exchanges. Calls whose dial may bring such a connection wait for the one
+//! dial that is under way; when it brings an exclusive one, they dial for themselves.
+mod grant;
 mod idle;
 mod limits;
 mod machine;
+mod members;
+mod places;
 mod shared;
 mod stats;
 mod waiters;
@@ -47,4 +49,5 @@ mod tests;
 pub use limits::Limits;
 pub use stats::Stats;
 
-pub(crate) use shared::{Acquired, Asked, DialPermit, Lease, SharedPool};
+pub(crate) use members::{Expects, Place, Shareable};
+pub(crate) use shared::{Acquired, Asked, DialPermit, Lease, Member, SharedPool};

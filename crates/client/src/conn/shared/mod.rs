@@ -23,7 +23,7 @@ use mimus_net::{Runtime, dial::Dialed, proxy::Proxy};
 use mimus_proto::h2::{self, Busy};
 
 use self::state::{State, Task};
-pub(super) use self::stream::OnStream;
+pub(crate) use self::stream::OnStream;
 use super::{Failure, Order, Reserved};
 use crate::{
     observe::ConnectionInfo,

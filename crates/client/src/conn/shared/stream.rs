@@ -35,7 +35,7 @@ enum Sending {
 }
 
 /// An exchange that owes an answer, or the rest of one.
-pub(in crate::conn) struct OnStream {
+pub(crate) struct OnStream {
     link: Arc<Link>,
     stream: Stream,
     sending: Sending,
@@ -122,24 +122,24 @@ impl OnStream {
         })
     }
 
-    pub(in crate::conn) fn info(&self) -> &Arc<ConnectionInfo> {
+    pub(crate) fn info(&self) -> &Arc<ConnectionInfo> {
         &self.info
     }
 
-    pub(in crate::conn) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
-    pub(in crate::conn) fn reused(&self) -> bool {
+    pub(crate) fn reused(&self) -> bool {
         self.reused
     }
 
-    pub(in crate::conn) fn heard(&self) -> bool {
+    pub(crate) fn heard(&self) -> bool {
         self.heard
     }
 
     /// How much of the request the server may have acted on.
-    pub(in crate::conn) fn sent(&self) -> Sent {
+    pub(crate) fn sent(&self) -> Sent {
         if self.refused {
             return Sent::Nothing;
         }
@@ -150,12 +150,12 @@ impl OnStream {
         }
     }
 
-    pub(in crate::conn) fn remaining_body(&self) -> Option<u64> {
+    pub(crate) fn remaining_body(&self) -> Option<u64> {
         self.remaining
     }
 
     /// Whether the request still goes out. A response may be over before.
-    pub(in crate::conn) fn is_sending(&self) -> bool {
+    pub(crate) fn is_sending(&self) -> bool {
         match self.sending {
             Sending::Stopped => false,
             _ => self.link.with(|state| state.machine.is_sending(self.stream)),
@@ -163,20 +163,20 @@ impl OnStream {
     }
 
     /// Sends no more of the request: the answer is there and does not want it.
-    pub(in crate::conn) fn stop_sending(&mut self) {
+    pub(crate) fn stop_sending(&mut self) {
         if self.is_sending() {
             self.sending = Sending::Stopped;
         }
     }
 
     /// The next event that is already here.
-    pub(in crate::conn) fn buffered_event(&mut self) -> Result<Option<Event>, Failure> {
+    pub(crate) fn buffered_event(&mut self) -> Result<Option<Event>, Failure> {
         let (link, stream) = (Arc::clone(&self.link), self.stream);
         link.with(|state| self.take_event(state, stream))
     }
 
     /// The next event; until then whatever the request still has to say is said.
-    pub(in crate::conn) fn poll_event(
+    pub(crate) fn poll_event(
         &mut self,
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
@@ -208,7 +208,7 @@ impl OnStream {
 
     /// Sends the rest of the request, under a response that is over, or until the server has had
     /// enough.
-    pub(in crate::conn) fn poll_rest(
+    pub(crate) fn poll_rest(
         &mut self,
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
@@ -378,7 +378,7 @@ impl OnStream {
     }
 
     /// The response is over, and so is the request, or what is left of it is not wanted.
-    pub(in crate::conn) fn finish(mut self, now: Instant) {
+    pub(crate) fn finish(mut self, now: Instant) {
         self.leave(Code::NO_ERROR, now);
     }
 

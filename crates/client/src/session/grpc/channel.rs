@@ -190,8 +190,11 @@ impl Channel {
     }
 }
 
-/// The one place that says which protocol carries calls.
-pub(super) fn carried(request: Request) -> Request {
+/// gRPC is carried by HTTP/2, unless the caller chose otherwise.
+pub(super) fn carried(mut request: Request) -> Request {
+    if request.settings.version.is_none() {
+        Arc::make_mut(&mut request.settings).version = Some(http::Version::HTTP_2);
+    }
     request
 }
 

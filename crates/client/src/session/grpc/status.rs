@@ -3,6 +3,7 @@
 use std::{error::Error as StdError, fmt, time::Instant};
 
 use bytes::Bytes;
+use mimus_proto::h2::StreamError;
 use mimus_proto::grpc::{self, Code, FrameError, Metadata};
 
 use crate::{BoxError, Error, Kind};
@@ -19,6 +20,15 @@ struct Inner {
     head: Metadata,
     metadata: Metadata,
     source: Option<BoxError>,
+}
+
+/// What the code of a RST_STREAM means for a call (gRPC over HTTP/2, "Errors").
+fn reset_code(error: &Error) -> Code {
+    let reset = std::error::Error::source(error).and_then(|e| e.downcast_ref::<StreamError>());
+    match reset {
+        Some(StreamError::Reset(code)) => Code::from_h2_error(code.0),
+        _ => Code::Unknown,
+    }
 }
 
 impl Status {
@@ -80,6 +90,7 @@ impl Status {
             | Kind::Tls
             | Kind::Proxy => (Code::Unavailable, "no connection to the server"),
             Kind::Closed | Kind::Io => (Code::Unavailable, "the connection was lost"),
+            Kind::Reset => (reset_code(&error), "the server reset the call"),
             Kind::Limit => (Code::ResourceExhausted, "a limit of the client was exceeded"),
             Kind::Protocol | Kind::Decode => (Code::Internal, "the server broke the protocol"),
             Kind::Request => (Code::Internal, "the call cannot be made"),
