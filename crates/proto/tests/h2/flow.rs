@@ -240,6 +240,17 @@ fn padding_counts_and_is_given_back() {
 }
 
 #[test]
+fn padding_alone_is_given_back_though_nobody_can_take_it() {
+    let mut rig = windows(1000, 65_535);
+    rig.get();
+    rig.ok(&status(1, 0, "200"));
+    for _ in 0..4 {
+        rig.ok(&padded(1, 0, b"", 249));
+    }
+    assert_eq!(updates(&mut rig), [(1, 500), (1, 500)]);
+}
+
+#[test]
 fn the_credit_of_a_stream_returns_when_its_consumer_takes_the_bytes() {
     let mut rig = windows(10_000, 1 << 20);
     let stream = rig.get();
