@@ -6,10 +6,9 @@
 pub mod rig;
 
 /// The server's side of HTTP/2, frame by frame, and a server that keeps count of every window.
+#[path = "../../crates/proto/tests/h2"]
 pub mod h2 {
-    #[path = "../../../crates/proto/tests/h2/model.rs"]
     pub mod model;
-    #[path = "../../../crates/proto/tests/h2/rig.rs"]
     pub mod rig;
 }
 

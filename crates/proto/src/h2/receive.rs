@@ -540,19 +540,21 @@ impl Conn {
             _ => return self.spend(Ration::IdleFrames),
         };
         let slot = self.streams.at(index);
-        if slot.closed || matches!(slot.send, Send::Ended | Send::Stopped) {
+        if slot.closed {
             return self.spend(Ration::IdleFrames);
         }
+        // Also of a stream that has nothing to send any more: it is a breach all the same.
         if increment == 0 {
             return self.stream_error(index, PeerMisbehaved::ZeroIncrement.into());
         }
-        match slot.send_window.shift(i64::from(increment)) {
-            Err(reason) => self.stream_error(index, reason.into()),
-            Ok(()) => {
-                self.reconsider(index);
-                Ok(())
-            }
+        if let Err(reason) = slot.send_window.shift(i64::from(increment)) {
+            return self.stream_error(index, reason.into());
         }
+        if matches!(slot.send, Send::Ended | Send::Stopped) {
+            return self.spend(Ration::IdleFrames);
+        }
+        self.reconsider(index);
+        Ok(())
     }
 
     /// Whether no more can be read.

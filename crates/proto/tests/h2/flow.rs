@@ -167,11 +167,13 @@ fn windows_beyond_the_largest_are_an_error() {
     let expected = (overflow, Code::FLOW_CONTROL_ERROR.0);
     assert_eq!(rig.fails(&window_update(0, 0x7fff_ffff)), expected, "of the connection");
 
-    let mut rig = Rig::ready();
-    let stream = rig.post();
-    let (last, code) = rig.resets(stream, &window_update(1, 0x7fff_ffff));
-    assert_eq!(last, Seen::Error(StreamError::Failed(overflow)), "of a stream");
-    assert_eq!(Code(code), Code::FLOW_CONTROL_ERROR);
+    for sends in [true, false] {
+        let mut rig = Rig::ready();
+        let stream = if sends { rig.post() } else { rig.get() };
+        let (last, code) = rig.resets(stream, &window_update(1, 0x7fff_ffff));
+        assert_eq!(last, Seen::Error(StreamError::Failed(overflow)), "of a stream");
+        assert_eq!(Code(code), Code::FLOW_CONTROL_ERROR);
+    }
 
     let mut rig = Rig::ready();
     rig.post();
@@ -184,11 +186,13 @@ fn an_increment_of_zero_is_an_error() {
     let zero = Error::from(PeerMisbehaved::ZeroIncrement);
     let mut rig = Rig::ready();
     assert_eq!(rig.fails(&window_update(0, 0)), (zero, Code::PROTOCOL_ERROR.0));
-    let mut rig = Rig::ready();
-    let stream = rig.post();
-    let (last, code) = rig.resets(stream, &window_update(1, 0));
-    assert_eq!(last, Seen::Error(StreamError::Failed(zero)));
-    assert_eq!(Code(code), Code::PROTOCOL_ERROR);
+    for sends in [true, false] {
+        let mut rig = Rig::ready();
+        let stream = if sends { rig.post() } else { rig.get() };
+        let (last, code) = rig.resets(stream, &window_update(1, 0));
+        assert_eq!(last, Seen::Error(StreamError::Failed(zero)));
+        assert_eq!(Code(code), Code::PROTOCOL_ERROR);
+    }
 }
 
 /// A client with these windows, of a stream and of the connection, that do not grow.
@@ -237,6 +241,17 @@ fn padding_counts_and_is_given_back() {
     }
     let given: u32 = updates(&mut rig).iter().filter(|(id, _)| *id == 1).map(|(_, n)| n).sum();
     assert!(given >= 10 * 500 - 1000, "{given}");
+}
+
+#[test]
+fn padding_alone_is_given_back_though_nobody_can_take_it() {
+    let mut rig = windows(1000, 65_535);
+    rig.get();
+    rig.ok(&status(1, 0, "200"));
+    for _ in 0..4 {
+        rig.ok(&padded(1, 0, b"", 249));
+    }
+    assert_eq!(updates(&mut rig), [(1, 500), (1, 500)]);
 }
 
 #[test]
