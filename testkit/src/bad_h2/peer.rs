@@ -243,7 +243,8 @@ impl Peer {
         self.repeat(piece, u64::MAX).await
     }
 
-    /// Says the same so often, and heeds nothing meanwhile.
+    /// Says the same so often, and heeds nothing meanwhile; after it the client's frames cannot be
+    /// told from each other any more.
     pub(super) async fn repeat(&mut self, piece: &[u8], times: u64) -> io::Result<()> {
         // Few large writes: what one frame costs the client is to be seen, not what it costs here.
         const ROUND: usize = 16 * 1024;
@@ -266,9 +267,16 @@ impl Peer {
             }
             Ok(())
         };
+        tokio::pin!(heard);
         tokio::select! {
-            end = heard => end,
-            end = said => end,
+            end = &mut heard => end,
+            end = said => {
+                if end.is_err() {
+                    // What the client said before it left is still to be read, and counted.
+                    let _ = timeout(LINGER, heard).await;
+                }
+                end
+            }
         }
     }
 
@@ -298,11 +306,11 @@ impl Peer {
             After::Reset => self.io.reset_on_close(),
             After::Keep | After::Close => {
                 let mut rest = vec![0; 4096];
-                if self.io.shutdown().await.is_ok() {
-                    let drain = async { while matches!(self.io.read(&mut rest).await, Ok(1..)) {} };
-                    // A client that goes on sending is cut off.
-                    let _ = timeout(LINGER, drain).await;
-                }
+                // Also where nothing can be sent any more: the client's last words are counted.
+                let _ = self.io.shutdown().await;
+                let drain = async { while matches!(self.io.read(&mut rest).await, Ok(1..)) {} };
+                // A client that goes on sending is cut off.
+                let _ = timeout(LINGER, drain).await;
             }
         }
     }
