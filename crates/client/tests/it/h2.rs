@@ -13,7 +13,7 @@ on_every_runtime!(
 );
 
 fn h2c(b: &Bench, path: &str) -> String {
-    b.origin.url(Port::H2c, path)
+    b.origin.url(Port::H2c, path).unwrap()
 }
 
 fn over_h2(b: &Bench) -> Client {
@@ -27,10 +27,10 @@ async fn a_get_by_prior_knowledge_and_by_alpn(b: Bench) {
     for (port, version) in
         [(Port::H2, Version::HTTP_2), (Port::H2OrHttp1, Version::HTTP_2), (Port::Https, Version::HTTP_11)]
     {
-        let response = b.client().get(b.origin.url(port, "/get")).send().await.unwrap();
+        let response = b.client().get(b.origin.url(port, "/get").unwrap()).send().await.unwrap();
         assert_eq!((response.status().as_u16(), response.version()), (200, version), "{port:?}");
     }
-    let pinned = b.client().get(b.origin.url(Port::H2OrHttp1, "/get")).version(Version::HTTP_11);
+    let pinned = b.client().get(b.origin.url(Port::H2OrHttp1, "/get").unwrap()).version(Version::HTTP_11);
     assert_eq!(pinned.send().await.unwrap().version(), Version::HTTP_11);
 }
 
