@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use mimus_bench_kit::{Deliver, Job, Upload};
+use mimus_bench_kit::{Deliver, Job, Protocol, Upload};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Gate;
@@ -162,6 +162,9 @@ pub struct Workload {
     /// The path on go-httpbin, where that can serve it.
     #[serde(default)]
     pub httpbin: Option<String>,
+    /// What is spoken: HTTP/1.1 if not said.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// Over TLS.
     #[serde(default)]
     pub tls: bool,
