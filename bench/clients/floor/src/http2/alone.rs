@@ -95,6 +95,10 @@ impl<S: Socket> Alone<S> {
                     break;
                 }
             }
+            if used == 0 {
+                self.wait_for_window().await?;
+                continue;
+            }
             let mut parts = Vec::with_capacity(2 * used + 1);
             parts.push(IoSlice::new(&self.wire.out));
             for (head, length) in &heads[..used] {
@@ -106,9 +110,6 @@ impl<S: Socket> Alone<S> {
             self.wire.out.clear();
             if body.is_empty() {
                 return Ok(());
-            }
-            if used == 0 {
-                self.wait_for_window().await?;
             }
         }
     }
