@@ -136,10 +136,10 @@ impl Server {
         Ok(server)
     }
 
-    /// Where `workload` is asked for; `None` if this server cannot serve it.
-    pub fn url(&self, workload: &Workload) -> Option<String> {
+    /// Where `workload` is asked for by who speaks `protocol`; `None` if this server cannot serve it.
+    pub fn url(&self, workload: &Workload, protocol: Protocol) -> Option<String> {
         let at = &self.listening;
-        let base = match (workload.protocol, workload.tls) {
+        let base = match (protocol, workload.tls) {
             (Protocol::Http1, false) => &at.http,
             (Protocol::Http1, true) => at.https.as_ref()?,
             (_, false) => at.h2c.as_ref()?,

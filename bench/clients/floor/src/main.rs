@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         .with_blocking(BLOCKING, |setup| {
             let tls = tls(setup)?;
             Ok(match setup.protocol {
-                Protocol::Http1 => Blocking::Http1(blocking::Floor::new(tls, setup.cold)),
+                Protocol::Http1 => Blocking::Http1(Box::new(blocking::Floor::new(tls, setup.cold))),
                 protocol => Blocking::Http2(Box::new(http2::Blocking::new(tls, protocol))),
             })
         })
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 enum Blocking {
-    Http1(blocking::Floor),
+    Http1(Box<blocking::Floor>),
     Http2(Box<http2::Blocking>),
 }
 

@@ -25,11 +25,10 @@ pub struct Alone<S> {
 }
 
 /// Where the answer's body goes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Into {
     Pieces,
-    /// To `all`, of which so much came.
-    All(usize),
+    All,
 }
 
 impl<S: Socket> Alone<S> {
@@ -49,7 +48,7 @@ impl<S: Socket> Alone<S> {
         match (&request.message, upload) {
             (Some(message), Outgoing::Known(text)) => {
                 self.send(stream, message, true).await?;
-                self.receive(Into::All(0), seen).await?;
+                self.receive(Into::All, seen).await?;
                 if self.all != *message {
                     return Err("the message came back as another".into());
                 }
@@ -67,7 +66,7 @@ impl<S: Socket> Alone<S> {
         }
         match deliver {
             Deliver::Bytes => {
-                self.receive(Into::All(0), seen).await?;
+                self.receive(Into::All, seen).await?;
                 seen.whole(&self.all);
             }
             _ => self.receive(Into::Pieces, seen).await?,
@@ -84,7 +83,7 @@ impl<S: Socket> Alone<S> {
     /// Sends a part of a body, and what was to be sent before it.
     async fn send(&mut self, stream: u32, mut body: &[u8], end: bool) -> Result<(), PeerError> {
         loop {
-            let mut heads = [([0; HEAD], 0); 32];
+            let mut heads = [([0; HEAD], 0); 8];
             let (mut used, mut left) = (0, body.len());
             for slot in &mut heads[..S::FRAMES] {
                 let Some(frame) = self.wire.frame(stream, left, end) else { break };
@@ -132,72 +131,53 @@ impl<S: Socket> Alone<S> {
         self.wire.filled(n)
     }
 
-    async fn receive(&mut self, mut into: Into, seen: &mut Seen) -> Result<(), PeerError> {
+    async fn receive(&mut self, into: Into, seen: &mut Seen) -> Result<(), PeerError> {
         self.all.clear();
         loop {
             match self.wire.event()? {
                 Event::Head { length, end, .. } => {
                     seen.status(200);
                     let length = usize::try_from(length.unwrap_or(0))?;
-                    if matches!(into, Into::All(_)) && length >= READ {
+                    if into == Into::All && length >= READ {
                         // Fresh memory where much is wanted: who collects a body keeps it.
-                        self.all = vec![0; length];
+                        self.all = Vec::with_capacity(length);
                     }
                     if end {
-                        return self.cut(into);
+                        return Ok(());
                     }
                 }
                 Event::Data { at, end, .. } => {
                     let piece = self.wire.bytes(at);
-                    match &mut into {
+                    match into {
                         Into::Pieces => seen.piece(piece),
-                        Into::All(came) => {
-                            if self.all.len() < *came + piece.len() {
-                                self.all.resize(*came + piece.len(), 0);
-                            }
-                            self.all[*came..*came + piece.len()].copy_from_slice(piece);
-                            *came += piece.len();
-                        }
+                        Into::All => self.all.extend_from_slice(piece),
                     }
                     if end {
-                        return self.cut(into);
+                        return Ok(());
                     }
                 }
-                Event::Trailers { .. } => return self.cut(into),
+                Event::Trailers { .. } => return Ok(()),
                 Event::Other => {}
                 Event::More => {
-                    if self.read_on(&mut into).await? {
-                        return self.cut(into);
+                    if self.read_on(into).await? {
+                        return Ok(());
                     }
                 }
             }
         }
-    }
-
-    /// What came is all there is.
-    fn cut(&mut self, into: Into) -> Result<(), PeerError> {
-        if let Into::All(came) = into {
-            self.all.truncate(came);
-        }
-        Ok(())
     }
 
     /// Reads more: of a long body that is wanted as one, to where it belongs. True if it ended so.
-    async fn read_on(&mut self, into: &mut Into) -> Result<bool, PeerError> {
+    async fn read_on(&mut self, into: Into) -> Result<bool, PeerError> {
         let to_come = self.wire.to_come().min(READ);
-        if let Into::All(came) = into
-            && to_come > 0
-            && let Some(room) = self.all.get_mut(*came..*came + to_come)
-        {
-            let n = self.socket.read(room).await?;
-            if n == 0 {
-                return Err("the server closed the connection within a body".into());
-            }
-            *came += n;
-            return Ok(self.wire.took(n));
+        if into == Into::Pieces || to_come == 0 {
+            self.fill().await?;
+            return Ok(false);
         }
-        self.fill().await?;
-        Ok(false)
+        match self.socket.read_to(&mut self.all, to_come).await? {
+            0 => Err("the server closed the connection within a body".into()),
+            n => Ok(self.wire.took(n)),
+        }
     }
 }
 

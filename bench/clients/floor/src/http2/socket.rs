@@ -8,13 +8,14 @@ use std::{
 };
 
 use boring::ssl::SslStream;
+use bytes::BufMut;
 use mimus_bench_kit::PeerError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::request::joined;
 
-/// Frames in one write, over TLS no more than are joined.
-const FRAMES: usize = 32;
+/// Frames in one write: what stays in a cache, and over TLS no more than are joined.
+const FRAMES: usize = 8;
 const FRAMES_JOINED: usize = 7;
 
 /// A socket, whatever is below.
@@ -23,6 +24,13 @@ pub trait Socket: Send {
     const FRAMES: usize;
 
     fn read(&mut self, into: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send;
+
+    /// Reads once, up to `most` bytes, to behind what `all` holds.
+    fn read_to(
+        &mut self,
+        all: &mut Vec<u8>,
+        most: usize,
+    ) -> impl Future<Output = io::Result<usize>> + Send;
 
     /// Writes all of the parts.
     fn write(&mut self, parts: &mut [IoSlice<'_>]) -> impl Future<Output = io::Result<()>> + Send;
@@ -47,6 +55,15 @@ impl Socket for std::net::TcpStream {
         Read::read(self, into)
     }
 
+    async fn read_to(&mut self, all: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        all.reserve(most);
+        let room = &mut all.spare_capacity_mut()[..most];
+        let n = rustix::io::read(&*self, room)?.0.len();
+        // SAFETY: the read initialized `n` bytes from the present length on, within the capacity.
+        unsafe { all.set_len(all.len() + n) };
+        Ok(n)
+    }
+
     async fn write(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         while !parts.is_empty() {
             let n = nonzero(self.write_vectored(parts)?)?;
@@ -61,6 +78,10 @@ impl Socket for tokio::net::TcpStream {
 
     async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         AsyncReadExt::read(self, into).await
+    }
+
+    async fn read_to(&mut self, all: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        self.read_buf(&mut all.limit(most)).await
     }
 
     async fn write(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
@@ -79,6 +100,14 @@ impl Socket for Tls<SslStream<std::net::TcpStream>> {
         Read::read(&mut self.stream, into)
     }
 
+    async fn read_to(&mut self, all: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        let before = all.len();
+        all.resize(before + most, 0);
+        let read = Read::read(&mut self.stream, &mut all[before..]);
+        all.truncate(before + *read.as_ref().unwrap_or(&0));
+        read
+    }
+
     async fn write(&mut self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         match joined(parts, &mut self.joined) {
             Some(all) => self.stream.write_all(all),
@@ -92,6 +121,10 @@ impl Socket for Tls<tokio_boring::SslStream<tokio::net::TcpStream>> {
 
     async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.stream.read(into).await
+    }
+
+    async fn read_to(&mut self, all: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        self.stream.read_buf(&mut all.limit(most)).await
     }
 
     async fn write(&mut self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
