@@ -79,6 +79,19 @@ async fn bodies_of_every_size_through_windows_of_every_size() {
 }
 
 #[tokio::test]
+async fn a_client_that_makes_room_at_any_time_gets_the_rest() {
+    let server = Server::start();
+    let mut builder = Builder::new();
+    builder.initial_window_size(16 << 20).initial_connection_window_size(16 << 20);
+    let mut sender = connect(&server, &builder).await;
+    for _ in 0..50 {
+        let body = get(&mut sender, "/b/4000000");
+        let body = tokio::time::timeout(std::time::Duration::from_secs(20), body).await.unwrap();
+        assert_eq!(body.body.len(), 4_000_000);
+    }
+}
+
+#[tokio::test]
 async fn many_streams_share_the_connection() {
     let server = Server::start();
     let sender = connect(&server, &Builder::new()).await;

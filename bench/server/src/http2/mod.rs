@@ -94,10 +94,8 @@ pub(crate) struct Http2 {
 
 impl Http2 {
     pub(crate) fn new() -> Self {
-        let mut output = Output::default();
-        output.put(greet);
         Self {
-            output,
+            output: Output::default(),
             heads: Heads::new(),
             greeted: false,
             payload: None,
@@ -141,11 +139,15 @@ impl Http2 {
             match transport.read(&mut shared.buffers.input)? {
                 Came::Bytes => self.read_at = clock::now(),
                 Came::End => return Ok(None),
-                // What TLS had to say to what it read may have to go out.
+                // What TLS had to say to what it read may have to go out, and the client may have made room
+                // since: then there is more to add, and nobody else would.
                 Came::Nothing => {
-                    let sent =
+                    let all =
                         transport.send(&mut self.output, &shared.pages, &mut shared.buffers)?;
-                    return Ok(Some(self.wait(sent)));
+                    if all && !sent {
+                        continue;
+                    }
+                    return Ok(Some(self.wait(all)));
                 }
             }
         }
@@ -196,6 +198,8 @@ impl Http2 {
                 }
                 self.greeted = true;
                 input.consume(here);
+                // Not before: nothing can be sent while TLS is still shaking hands.
+                self.output.put(greet);
                 continue;
             }
             let Some(head) = Head::read(bytes) else { return Ok(false) };

@@ -12,7 +12,7 @@ use mimus_bench_kit::{Deliver, Outgoing, PeerError, Pieces, Seen};
 
 use super::{
     request::Request,
-    socket::Socket,
+    socket::{FRAMES_MAX, Socket},
     wire::{Event, HEAD, READ, Wire},
 };
 
@@ -68,6 +68,10 @@ impl<S: Socket> Alone<S> {
             Deliver::Bytes => {
                 self.receive(Into::All, seen).await?;
                 seen.whole(&self.all);
+                // Who collects a body keeps it, so that the next has memory of its own.
+                if self.all.capacity() >= READ {
+                    self.all = Vec::new();
+                }
             }
             _ => self.receive(Into::Pieces, seen).await?,
         }
@@ -83,7 +87,7 @@ impl<S: Socket> Alone<S> {
     /// Sends a part of a body, and what was to be sent before it.
     async fn send(&mut self, stream: u32, mut body: &[u8], end: bool) -> Result<(), PeerError> {
         loop {
-            let mut heads = [([0; HEAD], 0); 8];
+            let mut heads = [([0; HEAD], 0); FRAMES_MAX];
             let (mut used, mut left) = (0, body.len());
             for slot in &mut heads[..S::FRAMES] {
                 let Some(frame) = self.wire.frame(stream, left, end) else { break };
@@ -98,14 +102,14 @@ impl<S: Socket> Alone<S> {
                 self.wait_for_window().await?;
                 continue;
             }
-            let mut parts = Vec::with_capacity(2 * used + 1);
-            parts.push(IoSlice::new(&self.wire.out));
-            for (head, length) in &heads[..used] {
+            let mut parts = [IoSlice::new(&[]); 2 * FRAMES_MAX + 1];
+            parts[0] = IoSlice::new(&self.wire.out);
+            for (pair, (head, length)) in parts[1..].chunks_exact_mut(2).zip(&heads[..used]) {
                 let (data, rest) = body.split_at(*length);
-                parts.extend([IoSlice::new(head), IoSlice::new(data)]);
+                pair.copy_from_slice(&[IoSlice::new(head), IoSlice::new(data)]);
                 body = rest;
             }
-            self.socket.write(&mut parts).await?;
+            self.socket.write(&mut parts[..2 * used + 1]).await?;
             self.wire.out.clear();
             if body.is_empty() {
                 return Ok(());
@@ -139,7 +143,6 @@ impl<S: Socket> Alone<S> {
                     seen.status(200);
                     let length = usize::try_from(length.unwrap_or(0))?;
                     if into == Into::All && length >= READ {
-                        // Fresh memory where much is wanted: who collects a body keeps it.
                         self.all = Vec::with_capacity(length);
                     }
                     if end {

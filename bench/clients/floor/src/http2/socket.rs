@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::request::joined;
 
 /// Frames in one write: what stays in a cache, and over TLS no more than are joined.
-const FRAMES: usize = 8;
+pub const FRAMES_MAX: usize = 8;
 const FRAMES_JOINED: usize = 7;
 
 /// A socket, whatever is below.
@@ -49,7 +49,7 @@ impl<S> Tls<S> {
 }
 
 impl Socket for std::net::TcpStream {
-    const FRAMES: usize = FRAMES;
+    const FRAMES: usize = FRAMES_MAX;
 
     async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         Read::read(self, into)
@@ -74,7 +74,7 @@ impl Socket for std::net::TcpStream {
 }
 
 impl Socket for tokio::net::TcpStream {
-    const FRAMES: usize = FRAMES;
+    const FRAMES: usize = FRAMES_MAX;
 
     async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         AsyncReadExt::read(self, into).await
