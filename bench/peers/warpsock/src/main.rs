@@ -99,9 +99,14 @@ impl AsyncPeer for Warpsock {
     fn unsupported(&self, job: &Job) -> Option<String> {
         let streams = matches!(job.upload, Upload::Chunked(_) | Upload::Paced { .. })
             || job.deliver != Deliver::Bytes;
-        let http1 = self.protocol == Protocol::Http1;
-        (streams && http1 && !self.best)
-            .then(|| "by default it streams over HTTP/2 only".to_owned())
+        match self.protocol {
+            Protocol::Http1 if self.best => None,
+            Protocol::Http1 if streams => Some("by default it streams over HTTP/2 only".to_owned()),
+            Protocol::Http2 if streams && job.url.starts_with("http:") => {
+                Some("over h2c it does not stream: it looks for what ALPN said".to_owned())
+            }
+            _ => None,
+        }
     }
 }
 
