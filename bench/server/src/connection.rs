@@ -48,7 +48,7 @@ pub(crate) enum Protocol {
 }
 
 enum Speaker {
-    Http1(Http1),
+    Http1(Box<Http1>),
     Http2(Box<Http2>),
 }
 
@@ -70,7 +70,7 @@ impl Connection {
             Some(context) => Transport::tls(stream, context)?,
         };
         let speaker = match protocol {
-            Protocol::Http1 => Speaker::Http1(Http1::new()),
+            Protocol::Http1 => Speaker::Http1(Box::new(Http1::new())),
             Protocol::Http2 => Speaker::Http2(Box::new(Http2::new())),
         };
         Ok(Self { transport, rest: Vec::new(), speaker })

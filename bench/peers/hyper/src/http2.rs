@@ -16,9 +16,8 @@ use tokio::{
 
 use crate::{Dialer, Socket, Upload, receive};
 
-/// What `best` lets the server send unasked, and in one frame.
-const WINDOW: u32 = 16 << 20;
-const FRAME: u32 = 1 << 20;
+/// What `best` lets the server send in one frame over HTTP/2.
+const FRAME: u32 = 64 << 10;
 
 #[derive(Clone)]
 pub struct Http2 {
@@ -44,7 +43,6 @@ impl Http2 {
     {
         let mut builder = Builder::new(TokioExecutor::new());
         if self.dialer.best {
-            builder.initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);
             builder.max_frame_size(FRAME);
         }
         let (sender, connection) = builder.handshake(TokioIo::new(socket)).await?;

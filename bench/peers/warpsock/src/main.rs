@@ -18,12 +18,9 @@ const CONFIGS: &[Config] = &[
     Config {
         name: "best",
         about: "one version only, no upgrade to HTTP/3, certificates checked; over HTTP/1.1 any number \
-                of connections of which 1024 are kept, over HTTP/2 windows of 16 MiB",
+                of connections of which 1024 are kept",
     },
 ];
-
-/// What `best` lets the server send unasked over HTTP/2.
-const WINDOW: u32 = 16 << 20;
 
 #[derive(Clone)]
 struct Warpsock {
@@ -46,10 +43,7 @@ impl Warpsock {
         if best {
             builder = builder.h3_upgrade(false);
         }
-        if best && http2 {
-            builder = builder.http2_initial_stream_window_size(Some(WINDOW));
-            builder = builder.http2_initial_connection_window_size(Some(WINDOW));
-        } else if best {
+        if best && !http2 {
             builder = builder.prefer_http2(false);
             builder = builder.h1_max_connections_per_origin(0).pool_max_idle_per_host(1024);
         }

@@ -308,7 +308,7 @@ impl Http2 {
     }
 
     fn headers(&mut self, head: Head, payload: &[u8], pages: &Pages) -> Result<(), Code> {
-        if head.stream % 2 == 0 {
+        if head.stream.is_multiple_of(2) {
             return Err(Code::Protocol);
         }
         let mut block = frame::unpadded(head, payload)?;

@@ -177,6 +177,9 @@ impl<S: Socket> Alone<S> {
             self.fill().await?;
             return Ok(false);
         }
+        if !self.wire.out.is_empty() {
+            self.flush().await?;
+        }
         match self.socket.read_to(&mut self.all, to_come).await? {
             0 => Err("the server closed the connection within a body".into()),
             n => Ok(self.wire.took(n)),

@@ -11,7 +11,7 @@ mod wire;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boring::ssl::{SslConnector, SslStream};
-use mimus_bench_kit::{Ask, AsyncPeer, BlockingPeer, Job, PeerError, Protocol, Seen};
+use mimus_bench_kit::{Ask, AsyncPeer, BlockingPeer, Job, PeerError, Protocol, Seen, Upload};
 use tokio::{net::TcpStream, sync::OnceCell};
 
 use alone::Alone;
@@ -164,10 +164,11 @@ impl AsyncPeer for Awaited {
     }
 
     fn unsupported(&self, job: &Job) -> Option<String> {
-        let short = matches!(job.upload, mimus_bench_kit::Upload::None) || self.protocol.is_grpc();
-        match (job.cold, job.in_flight > 1 && !short) {
+        let sends = !matches!(job.upload, Upload::None) && !self.protocol.is_grpc();
+        let long = sends || job.body > wire::READ as u64;
+        match (job.cold, job.in_flight > 1 && long) {
             (true, _) => Some("it is one connection".to_owned()),
-            (_, true) => Some("with streams at a time it sends nothing long".to_owned()),
+            (_, true) => Some("streams at a time are short ones".to_owned()),
             _ => None,
         }
     }

@@ -25,15 +25,15 @@ const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The largest window: what is received is never counted but for the connection as a whole.
-const WINDOW: u32 = (1 << 31) - 1;
+/// What the server may send unasked. Were it more, what it sent would have left the cache when it is read.
+const WINDOW: u32 = 1 << 20;
 /// What a window is before anything is said (RFC 9113 section 6.9.2), and a frame's payload.
 const DEFAULT_WINDOW: u32 = 65_535;
 const DEFAULT_FRAME: usize = 16_384;
 /// The largest frame that is taken.
-const FRAME: u32 = 1 << 20;
+const FRAME: u32 = 64 << 10;
 /// Credit is given back in pieces of this size.
-const CREDIT: u32 = 1 << 30;
+const CREDIT: u32 = WINDOW / 2;
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub enum Event {
 }
 
 /// A DATA frame of which more is to come.
+#[derive(Debug, Clone, Copy)]
 struct Payload {
     stream: u32,
     left: usize,
@@ -65,8 +66,9 @@ pub struct Wire {
     pub out: Vec<u8>,
     next: u32,
     payload: Option<Payload>,
-    /// Received and not given back.
+    /// Received and not given back: on the connection, and on the present stream.
     taken: u32,
+    stream_taken: u32,
     /// What may be sent: on the connection, on a new stream, on the present one, in a frame.
     window: i64,
     initial: i64,
@@ -83,7 +85,7 @@ impl Wire {
             out.extend_from_slice(&id.to_be_bytes());
             out.extend_from_slice(&value.to_be_bytes());
         }
-        window_update(WINDOW - DEFAULT_WINDOW, &mut out);
+        window_update(0, WINDOW - DEFAULT_WINDOW, &mut out);
         Self {
             inbox: vec![0; READ].into(),
             here: 0..0,
@@ -91,6 +93,7 @@ impl Wire {
             next: 1,
             payload: None,
             taken: 0,
+            stream_taken: 0,
             window: DEFAULT_WINDOW.into(),
             initial: DEFAULT_WINDOW.into(),
             stream_window: 0,
@@ -103,6 +106,7 @@ impl Wire {
         let stream = self.next;
         self.next += 2;
         self.stream_window = self.initial;
+        self.stream_taken = 0;
         let flags = END_HEADERS | if end { END_STREAM } else { 0 };
         head(block.len(), HEADERS, flags, stream, &mut self.out);
         self.out.extend_from_slice(block);
@@ -156,23 +160,24 @@ impl Wire {
 
     /// `n` bytes of it were read elsewhere to; true if the body ends with them.
     pub fn took(&mut self, n: usize) -> bool {
-        self.credit(n);
         let Some(payload) = &mut self.payload else { return false };
         payload.left -= n;
-        let over = payload.left == 0;
-        let end = over && payload.end;
-        if over {
+        let Payload { stream, left, end } = *payload;
+        if left == 0 {
             self.payload = None;
         }
-        end
-    }
-
-    fn credit(&mut self, bytes: usize) {
-        self.taken += bytes as u32;
+        self.taken += n as u32;
+        self.stream_taken += n as u32;
         if self.taken >= CREDIT {
-            window_update(self.taken, &mut self.out);
+            window_update(0, self.taken, &mut self.out);
             self.taken = 0;
         }
+        // Streams at a time are short: only one that is alone comes so far.
+        if self.stream_taken >= CREDIT && !end {
+            window_update(stream, self.stream_taken, &mut self.out);
+            self.stream_taken = 0;
+        }
+        end && left == 0
     }
 
     /// What came next.
@@ -294,9 +299,9 @@ fn head(length: usize, kind: u8, flags: u8, stream: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&head_of(length, kind, flags, stream));
 }
 
-/// Gives credit on the connection.
-fn window_update(increment: u32, out: &mut Vec<u8>) {
-    head(4, WINDOW_UPDATE, 0, 0, out);
+/// Gives credit, on the connection if the stream is 0.
+fn window_update(stream: u32, increment: u32, out: &mut Vec<u8>) {
+    head(4, WINDOW_UPDATE, 0, stream, out);
     out.extend_from_slice(&increment.to_be_bytes());
 }
 
