@@ -173,7 +173,8 @@ impl<S: Socket> Alone<S> {
     /// Reads more: of a long body that is wanted as one, to where it belongs. True if it ended so.
     async fn read_on(&mut self, into: Into) -> Result<bool, PeerError> {
         let to_come = self.wire.to_come().min(READ);
-        if into == Into::Pieces || to_come == 0 {
+        // A few bytes are not worth a read of their own.
+        if into == Into::Pieces || to_come < READ / 2 {
             self.fill().await?;
             return Ok(false);
         }
