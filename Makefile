@@ -23,8 +23,9 @@ MIMUS ?= target/debug/mimus
 # the slow checks out, and makes a benchmark of minutes.
 ONLY  ?=
 QUICK ?=
-# `make bench`: the suite; GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best measures only these;
-# PIN=split puts the server on a core of its own; OUT and PNG are directories for the run and for pictures.
+# `make bench`: the suite (h1, h2, grpc); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
+# measures only these; PIN=split puts the server on a core of its own; OUT and PNG are directories for the run
+# and for pictures.
 SUITE ?= h1
 GATES ?=
 PEERS ?=
