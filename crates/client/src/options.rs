@@ -5,12 +5,12 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use http::Version;
 use mimus_net::{
     dial::{Override, SocketOptions},
     proxy::Proxies,
     tls::TlsConfig,
 };
-use http::Version;
 use mimus_proto::{h1, h2};
 
 use crate::{

@@ -119,7 +119,9 @@ impl<'a> RouteRef<'a> {
                 Err(Error::request("an HTTP proxy forwards no HTTP/2: let it tunnel"))
             }
             Some(Version::HTTP_2) => Ok(Expects::Shared),
-            Some(other) => Err(Error::request(format!("{other:?} is not among the versions to choose"))),
+            Some(other) => {
+                Err(Error::request(format!("{other:?} is not among the versions to choose")))
+            }
         }
     }
 
@@ -153,8 +155,10 @@ impl<'a> RouteRef<'a> {
             Expects::Either => Ok(agreed),
             // In plain text it is known before (RFC 9113 section 3.3).
             Expects::Shared if agreed || !self.https => Ok(true),
-            Expects::Shared => Err(Error::new(Kind::Protocol, "the server does not speak HTTP/2")
-                .in_phase(Phase::Tls)),
+            Expects::Shared => {
+                Err(Error::new(Kind::Protocol, "the server does not speak HTTP/2")
+                    .in_phase(Phase::Tls))
+            }
         }
     }
 

@@ -240,10 +240,14 @@ fn ignored() -> Vec<BadH2> {
         said("pong-unasked", "the answer to a PING nobody sent, once (6.7)", |stream| {
             [raw(kind::PING, flag::ACK, 0, [9; 8]), ok(stream)].concat()
         }),
-        said("priority-update", "PRIORITY and PRIORITY_UPDATE, which are advice", |stream| {
-            let update = raw(0x10, 0, 0, [&stream.to_be_bytes()[..], b"u=1, i"].concat());
-            [raw(kind::PRIORITY, 0, stream + 2, [0, 0, 0, 0, 16]), update, ok(stream)].concat()
+        said("priority", "PRIORITY, which is advice", |stream| {
+            [raw(kind::PRIORITY, 0, stream + 2, [0, 0, 0, 0, 16]), ok(stream)].concat()
         }),
+        said("priority-update", "PRIORITY_UPDATE, which no server sends (RFC 9218, 7.1)", |stream| {
+            let update = raw(0x10, 0, 0, [&stream.to_be_bytes()[..], b"u=1, i"].concat());
+            [update, ok(stream)].concat()
+        })
+        .ends(&[Outcome::Protocol, Outcome::Answer]),
         said("altsvc-origin", "ALTSVC and ORIGIN frames (RFC 7838, 8336)", |stream| {
             let origin = raw(0xc, 0, 0, [&[0, 9][..], b"https://a"].concat());
             [raw(0xa, 0, stream, [&[0, 0][..], b"h2=\":1\""].concat()), origin, ok(stream)].concat()

@@ -16,9 +16,7 @@ pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
 use room::Intake;
 pub(crate) use shared::Shared;
 
-use crate::{
-    observe::ConnectionInfo,
-};
+use crate::observe::ConnectionInfo;
 
 /// A connection that carries one exchange at a time (HTTP/1.1). Whoever holds it drives it: there is
 /// no task behind it.

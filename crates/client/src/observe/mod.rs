@@ -8,7 +8,11 @@ use std::{
 };
 
 use http::{Method, StatusCode};
-use mimus_net::{dial::{DialTimings, Dialed}, proxy::Proxy, tls::TlsInfo};
+use mimus_net::{
+    dial::{DialTimings, Dialed},
+    proxy::Proxy,
+    tls::TlsInfo,
+};
 use mimus_proto::{Fields, ResponseHead};
 use url::Url;
 

@@ -14,8 +14,6 @@ on_every_runtime!(every_row_ends_as_the_table_has_it);
 const PATIENCE: Duration = Duration::from_millis(700);
 /// What any other row may take.
 const SOON: Duration = Duration::from_secs(10);
-/// For a minute this server does not notice that its client left.
-const LOOKS_AWAY: &str = "silence-black-hole";
 /// However often a server refuses, a client does not try for ever.
 const MOST_CONNECTIONS: u64 = 10;
 
@@ -89,9 +87,7 @@ async fn judge(b: &Bench, row: &BadH2, tls: bool) -> Result<(), String> {
     }
     client.close_idle();
     drop(client);
-    if row.name != LOOKS_AWAY {
-        b.all_closed().await;
-    }
+    b.all_closed().await;
     let opened = b.origin.accepted(Port::BadH2);
     if opened > MOST_CONNECTIONS {
         return Err(format!("{opened} connections"));

@@ -123,6 +123,10 @@ impl Shared {
 impl Shareable for Shared {
     fn reserve(&self, _: Instant) -> Place {
         let mut state = self.0.lock();
+        if state.owned == 0 && state.machine.can_open() == Err(Busy::Full) {
+            // Nobody reads, and the server may have more to allow by now.
+            state.look();
+        }
         let taken = state.machine.open_streams() + state.reserved;
         match state.machine.can_open() {
             Err(Busy::Going) => Place::Gone,

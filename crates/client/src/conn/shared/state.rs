@@ -425,6 +425,15 @@ impl State {
         }
     }
 
+    /// The server refused a stream. Unless it is that it takes no more at a time, it had better be asked
+    /// on another connection.
+    pub(super) fn refused(&mut self) {
+        if self.machine.can_open().is_ok() {
+            self.machine.go_away(h2::Code::NO_ERROR);
+            self.going = true;
+        }
+    }
+
     /// What TLS agreed on is certain once an answer came.
     pub(super) fn learn_tls(&mut self) {
         if std::mem::take(&mut self.early) {

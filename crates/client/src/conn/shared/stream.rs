@@ -240,11 +240,7 @@ impl OnStream {
         }
     }
 
-    fn take_event(
-        &mut self,
-        state: &mut State,
-        stream: Stream,
-    ) -> Result<Option<Event>, Failure> {
+    fn take_event(&mut self, state: &mut State, stream: Stream) -> Result<Option<Event>, Failure> {
         let event = match state.machine.poll_event(stream) {
             Ok(event) => event,
             Err(error) => return Err(self.failed(state, error)),
@@ -288,8 +284,11 @@ impl OnStream {
         }
     }
 
-    fn failed(&mut self, state: &State, error: StreamError) -> Failure {
+    fn failed(&mut self, state: &mut State, error: StreamError) -> Failure {
         self.refused = matches!(error, StreamError::NotProcessed(_));
+        if error == StreamError::NotProcessed(Code::REFUSED_STREAM) {
+            state.refused();
+        }
         match (error, state.io_error()) {
             (StreamError::Connection(_), Some(io)) => Failure::Io(self.phase, io),
             (StreamError::Connection(error) | StreamError::Failed(error), _) => {

@@ -3,8 +3,8 @@
 use std::{error::Error as StdError, fmt, time::Instant};
 
 use bytes::Bytes;
-use mimus_proto::h2::StreamError;
 use mimus_proto::grpc::{self, Code, FrameError, Metadata};
+use mimus_proto::h2::StreamError;
 
 use crate::{BoxError, Error, Kind};
 
