@@ -53,6 +53,6 @@ pub use limits::Limits;
 pub use stats::Stats;
 
 pub(crate) use members::{Expects, Place, Shareable};
-#[cfg_attr(not(test), expect(unused_imports, reason = "no connection is shared yet"))]
+#[expect(unused_imports, reason = "no connection is shared yet")]
 pub(crate) use shared::Member;
 pub(crate) use shared::{Acquired, Asked, DialPermit, Lease, SharedPool};

@@ -23,22 +23,19 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         // Where the others are full, this one has room.
         self.keys[key].members.insert(0, id.index());
         self.serve_places(key, now, effects);
+        self.trim_if_idle(id, effects);
         self.settle(key, now, effects);
         id
     }
 
     /// An exchange of `id` ended, or it has more room otherwise.
     pub fn freed(&mut self, id: MemberId, now: Instant, effects: &mut Effects<C, S>) {
-        let Some((index, key)) = self.members.find(id) else {
+        let Some((_, key)) = self.members.find(id) else {
             return;
         };
         let left = effects.left.len();
         self.serve_places(key, now, effects);
-        let idle = (self.members.find(id).and_then(|_| self.members.get(index)))
-            .is_some_and(|kept| kept.conn.idle_since().is_some());
-        if idle {
-            self.trim_idle(key, effects);
-        }
+        let idle = self.trim_if_idle(id, effects);
         // Otherwise no unit came free: nobody looks through all connections for an idle one.
         if idle || effects.left.len() > left {
             self.settle(key, now, effects);
@@ -51,6 +48,20 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             self.remove_member(index, effects);
             self.settle(key, now, effects);
         }
+    }
+
+    /// Whether nothing uses `id`. If so, it is one of the idle ones of its key, whose number is
+    /// limited.
+    fn trim_if_idle(&mut self, id: MemberId, effects: &mut Effects<C, S>) -> bool {
+        let Some((index, key)) = self.members.find(id) else {
+            return false;
+        };
+        let kept = self.members.get(index);
+        let idle = kept.is_some_and(|kept| kept.conn.idle_since().is_some());
+        if idle {
+            self.trim_idle(key, effects);
+        }
+        idle
     }
 
     /// A place for an exchange that just came: after those who wait for one.
@@ -160,6 +171,9 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         now: Instant,
         effects: &mut Effects<C, S>,
     ) {
+        for &(_, key) in &members {
+            self.refresh_ready(key);
+        }
         for (_, key) in members {
             // Settled, and forgotten, before: it had several.
             if self.keys.contains(key) {
