@@ -1,5 +1,5 @@
 use super::grant::{Acquire, Effects, Grant, Left, Permit, Stage, Verdict};
-use super::idle::{Idle, IdleList, Stack};
+use super::idle::{IdleList, Stack};
 use super::limits::Limits;
 use super::members::{Expects, Members, Shareable};
 use super::stats::Stats;
@@ -12,7 +12,7 @@ use std::time::Instant;
 pub(super) struct Entry<K> {
     key: K,
     hash: u64,
-    idle: Stack,
+    pub(super) idle: Stack,
     /// Its shared connections, in the order in which they are asked for a place.
     pub(super) members: Vec<usize>,
     queues: Queues,
@@ -247,47 +247,6 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         }
     }
 
-    /// Closes the connections that have been idle for too long. Costs next to nothing when there are
-    /// none; of shared ones, therefore, some stay for a little longer.
-    pub fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
-        while let Some((index, idle)) = self.idle.oldest() {
-            if !self.limits.idled_out(idle.since, now) {
-                break;
-            }
-            self.expire_one(index, idle.key, effects);
-        }
-        if !self.members.is_empty() && self.members.sweep_is_due(&self.limits, now) {
-            self.expire_shared(now, effects);
-        }
-    }
-
-    /// Closes the connections that have been idle, or alive, for too long. Linear in the number of
-    /// idle ones when there is a `max_lifetime`, and in the number of shared ones.
-    pub fn expire(&mut self, now: Instant, effects: &mut Effects<C, S>) {
-        self.expire_idle(now, effects);
-        self.expire_shared(now, effects);
-        if self.limits.max_lifetime.is_some() {
-            let outlived = |idle: &Idle<C>| self.limits.outlived(idle.created, now);
-            let expired: Vec<_> = (self.idle.iter())
-                .filter(|(_, idle)| outlived(idle))
-                .map(|(index, idle)| (index, idle.key))
-                .collect();
-            for (index, key) in expired {
-                self.expire_one(index, key, effects);
-            }
-        }
-    }
-
-    /// Closes every idle connection.
-    pub fn close_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
-        while let Some((index, idle)) = self.idle.oldest() {
-            let key = idle.key;
-            effects.left.push(Left::Exclusive(self.remove_idle(index, key).conn));
-            self.retire(key);
-        }
-        self.close_idle_shared(now, effects);
-    }
-
     /// Whether it keeps a shared connection.
     pub fn has_shared(&self) -> bool {
         !self.members.is_empty()
@@ -433,7 +392,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         Grant::Dial(Permit { key, stage, expects, created: now, granted: now })
     }
 
-    fn permit_lease(
+    pub(super) fn permit_lease(
         &mut self,
         key: usize,
         idle: (C, Instant),
@@ -447,25 +406,6 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         let (conn, created) = idle;
         let stage = Stage::Reused;
         Grant::Lease(Permit { key, stage, expects, created, granted: now }, conn)
-    }
-
-    /// The newest idle connection of `key` that has not expired; those that have are closed.
-    fn lease_idle(
-        &mut self,
-        key: usize,
-        expects: Expects,
-        now: Instant,
-        effects: &mut Effects<C, S>,
-    ) -> Option<Grant<C, S>> {
-        while let Some(index) = self.keys[key].idle.top() {
-            let idle = self.remove_idle(index, key);
-            if !self.limits.idled_out(idle.since, now) && !self.limits.outlived(idle.created, now) {
-                return Some(self.permit_lease(key, (idle.conn, idle.created), expects, now));
-            }
-            self.count(key, |stats| stats.expired += 1);
-            effects.left.push(Left::Exclusive(idle.conn));
-        }
-        None
     }
 
     /// Gives a released connection to the first waiter of its key that can use it, or keeps it.
@@ -492,77 +432,6 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             || !self.awaits_dial(key)
                 && (self.waiters.first_shared(&self.keys[key].queues))
                     .is_some_and(|older| older.seq < first.seq)
-    }
-
-    fn park(
-        &mut self,
-        key: usize,
-        conn: C,
-        created: Instant,
-        now: Instant,
-        effects: &mut Effects<C, S>,
-    ) {
-        self.idle.push(&mut self.keys[key].idle, Idle { conn, key, created, since: now });
-        self.count(key, |stats| stats.idle += 1);
-        self.trim_idle(key, effects);
-    }
-
-    fn remove_idle(&mut self, index: usize, key: usize) -> Idle<C> {
-        self.count(key, |stats| stats.idle -= 1);
-        self.idle.remove(&mut self.keys[key].idle, index)
-    }
-
-    /// Closes the longest idle connections of `key` that are too many.
-    pub(super) fn trim_idle(&mut self, key: usize, effects: &mut Effects<C, S>) {
-        let max = self.limits.idle_per_key;
-        while self.keys[key].stats.idle + self.idle_members(key) > max
-            && let Some(oldest) = self.oldest_idle_of(key)
-        {
-            self.evict(oldest, effects);
-        }
-    }
-
-    /// The connection of `key` that has been idle for the longest time.
-    fn oldest_idle_of(&self, key: usize) -> Option<Resting> {
-        let entry = &self.keys[key];
-        let exclusive = entry.idle.bottom().and_then(|index| self.idle.since(index));
-        let exclusive = entry.idle.bottom().zip(exclusive);
-        let shared = match entry.members.is_empty() {
-            true => None,
-            false => self.members.oldest_idle(entry.members.iter().copied()),
-        };
-        Resting::older(exclusive.map(|(index, since)| (since, index, key)), shared)
-    }
-
-    /// The connection that has been idle for the longest time.
-    fn oldest_idle(&self) -> Option<Resting> {
-        let exclusive = self.idle.oldest().map(|(index, idle)| (idle.since, index, idle.key));
-        let shared = match self.members.is_empty() {
-            true => None,
-            false => self.members.oldest_idle_of_all(),
-        };
-        Resting::older(exclusive, shared)
-    }
-
-    /// Closes an idle connection that could still have been used. Returns its key.
-    fn evict(&mut self, resting: Resting, effects: &mut Effects<C, S>) -> usize {
-        let key = match resting {
-            Resting::Exclusive { index, key } => {
-                let idle = self.remove_idle(index, key);
-                effects.left.push(Left::Exclusive(idle.conn));
-                key
-            }
-            Resting::Shared { index } => self.remove_member(index, effects),
-        };
-        self.count(key, |stats| stats.evictions += 1);
-        key
-    }
-
-    fn expire_one(&mut self, index: usize, key: usize, effects: &mut Effects<C, S>) {
-        let idle = self.remove_idle(index, key);
-        self.count(key, |stats| stats.expired += 1);
-        effects.left.push(Left::Exclusive(idle.conn));
-        self.retire(key);
     }
 
     /// Gives `grant` to `first`, a waiter of `key`.
@@ -655,28 +524,5 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             self.ready.insert((seq, key));
         }
         self.keys[key].ready = seq;
-    }
-}
-
-/// Where an idle connection is.
-#[derive(Debug, Clone, Copy)]
-enum Resting {
-    Exclusive { index: usize, key: usize },
-    Shared { index: usize },
-}
-
-impl Resting {
-    /// Which of two has been idle for longer.
-    fn older(
-        exclusive: Option<(Instant, usize, usize)>,
-        shared: Option<(Instant, usize)>,
-    ) -> Option<Resting> {
-        match (exclusive, shared) {
-            (Some((since, ..)), Some((before, index))) if before < since => {
-                Some(Resting::Shared { index })
-            }
-            (Some((_, index, key)), _) => Some(Resting::Exclusive { index, key }),
-            (None, shared) => shared.map(|(_, index)| Resting::Shared { index }),
-        }
     }
 }

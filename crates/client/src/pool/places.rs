@@ -82,10 +82,15 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// Hands the free places of `key` to its waiters.
     pub(super) fn serve_places(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
+        let mut served = false;
         while let Some(first) = self.first_for_place(key)
             && let Some(conn) = self.take_place(key, now, effects)
         {
             self.grant(key, first, Grant::Shared(conn), effects);
+            served = true;
+        }
+        if served {
+            self.refresh_ready(key);
         }
     }
 
