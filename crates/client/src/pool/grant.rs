@@ -57,9 +57,14 @@ pub enum Grant<C, S> {
 pub enum Acquire<C, S> {
     /// Go ahead.
     Granted(Grant<C, S>),
-    /// A limit binds, or a dial is under way that may serve this exchange too. The waiter will
-    /// appear in [`Effects::wake`] when it can be [claimed](super::machine::Pool::claim).
-    Wait(WaiterId),
+    /// A limit binds, or a dial is under way that may serve this exchange too.
+    Wait {
+        /// It will appear in [`Effects::wake`] when it can be
+        /// [claimed](super::machine::Pool::claim).
+        waiter: WaiterId,
+        /// Whether a [second look](super::machine::Pool::look_again) is due.
+        look_again: bool,
+    },
 }
 
 /// Whether a released connection can serve another exchange.
@@ -89,17 +94,20 @@ pub struct Effects<C, S> {
     pub wake: SmallVec<[WaiterId; 2]>,
     /// What left the pool: drop it, or give it back.
     pub left: Vec<Left<C, S>>,
+    /// Somebody began to wait, or ceased to: [`Pool::wants_news`](super::machine::Pool::wants_news)
+    /// may have changed.
+    pub waits: bool,
 }
 
 impl<C, S> Default for Effects<C, S> {
     fn default() -> Self {
-        Effects { wake: SmallVec::new(), left: Vec::new() }
+        Effects { wake: SmallVec::new(), left: Vec::new(), waits: false }
     }
 }
 
 impl<C, S> Effects<C, S> {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.wake.is_empty() && self.left.is_empty()
+        self.wake.is_empty() && self.left.is_empty() && !self.waits
     }
 }

@@ -81,9 +81,11 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         now: Instant,
         effects: &mut Effects<C, S>,
     ) -> Acquire<C, S> {
+        self.expire_idle(now, effects);
         let key = self.entry(hash, is_key, make_key);
         let left = effects.left.len();
         if let Some(grant) = self.take_open(key, expects, now, effects) {
+            // Rare: what was open had to leave first.
             if effects.left.len() > left {
                 self.settle(key, now, effects);
             }
@@ -104,8 +106,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         now: Instant,
         effects: &mut Effects<C, S>,
     ) -> Option<Grant<C, S>> {
-        if !self.keys[key].members.is_empty()
-            && expects.may_share()
+        if expects.may_share()
+            && !self.members.is_empty()
             && let Some(conn) = self.place_for_newcomer(key, now, effects)
         {
             return Some(Grant::Shared(conn));
@@ -117,6 +119,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     }
 
     /// A place in the queue; unless, in its turn, the newcomer can be served from what is idle.
+    #[cold]
     fn queue(
         &mut self,
         key: usize,
@@ -126,13 +129,14 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     ) -> Acquire<C, S> {
         let waiter = self.waiters.push(&mut self.keys[key].queues, key, expects);
         self.count(key, |stats| stats.waiting += 1);
+        effects.waits = true;
         self.settle(key, now, effects);
         match self.claim(waiter) {
             Some(grant) => {
                 effects.wake.retain(|woken| *woken != waiter);
                 Acquire::Granted(grant)
             }
-            None => Acquire::Wait(waiter),
+            None => Acquire::Wait { waiter, look_again: !self.members.is_empty() },
         }
     }
 
@@ -191,6 +195,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     ) -> Grant<C, S> {
         let key = permit.key;
         let expects = permit.expects;
+        self.expire_idle(now, effects);
         self.give_back(&permit);
         self.count(key, |stats| stats.stale += 1);
         match self.lease_idle(key, expects, now, effects) {
@@ -230,6 +235,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         match self.waiters.cancel(&mut self.keys[key].queues, waiter) {
             Some(Cancelled::Queued) => {
                 self.count(key, |stats| stats.waiting -= 1);
+                effects.waits = true;
                 self.refresh_ready(key);
                 self.retire(key);
             }
@@ -245,11 +251,6 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             Some(Cancelled::Granted(Grant::Dial(permit))) => self.abandon(permit, effects),
             None => {}
         }
-    }
-
-    /// Whether it keeps a shared connection.
-    pub fn has_shared(&self) -> bool {
-        !self.members.is_empty()
     }
 
     /// Whether whoever uses a shared connection must say that a place is free, or the connection
@@ -343,10 +344,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// Whether a newcomer may dial, without a look at anybody else: no limit binds.
     fn may_dial_at_once(&self, key: usize, expects: Expects) -> bool {
-        !(expects.may_share() && self.awaits_dial(key))
-            && self.ready.is_empty()
-            && !self.key_is_full(key)
-            && !self.is_full()
+        let awaits = expects.may_share() && self.awaits_dial(key);
+        !awaits && self.ready.is_empty() && !self.key_is_full(key) && !self.is_full()
     }
 
     fn key_is_full(&self, key: usize) -> bool {
@@ -446,6 +445,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         match self.waiters.grant(&mut self.keys[key].queues, first, grant) {
             Ok(waiter) => {
                 self.count(key, |stats| stats.waiting -= 1);
+                effects.waits = true;
                 self.keys[key].promised += usize::from(place);
                 effects.wake.push(waiter);
             }
@@ -488,16 +488,23 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// Restores the invariant of `ready` after `key` gained room, or lost its first waiter.
     pub(super) fn settle(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
-        self.refresh_ready(key);
-        while let Some(&(_, next)) = self.ready.first() {
-            if !self.make_room(next, effects) {
-                break;
-            }
-            self.let_dial(next, now, effects);
-            self.refresh_ready(next);
+        if self.totals.waiting > 0 || !self.ready.is_empty() {
+            self.refresh_ready(key);
+            self.let_ready_dial(now, effects);
         }
         if self.keys.contains(key) {
             self.retire(key);
+        }
+    }
+
+    /// Lets those dial for whom there is room, in the order of their arrival.
+    fn let_ready_dial(&mut self, now: Instant, effects: &mut Effects<C, S>) {
+        while let Some(&(_, key)) = self.ready.first() {
+            if !self.make_room(key, effects) {
+                break;
+            }
+            self.let_dial(key, now, effects);
+            self.refresh_ready(key);
         }
     }
 

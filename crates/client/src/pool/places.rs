@@ -65,6 +65,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     }
 
     /// A place for an exchange that just came: after those who wait for one.
+    #[inline(never)] // Exclusive connections, which do not need it, are leased faster without.
     pub(super) fn place_for_newcomer(
         &mut self,
         key: usize,
@@ -111,9 +112,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     fn take_place(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) -> Option<S> {
         let mut at = 0;
         while let Some(&index) = self.keys[key].members.get(at) {
-            let Some(kept) = self.members.get_mut(index) else {
-                return None;
-            };
+            let kept = self.members.get_mut(index)?;
             let expired = kept.expired(&self.limits, now);
             match if expired { Place::Gone } else { kept.conn.reserve(now) } {
                 Place::Taken => {

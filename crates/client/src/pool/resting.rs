@@ -7,15 +7,20 @@ use super::members::{Expects, Shareable};
 use std::time::Instant;
 
 impl<K, C, S: Shareable> Pool<K, C, S> {
-    /// Closes the connections that have been idle for too long. Costs next to nothing when there are
-    /// none; of shared ones, therefore, some stay for a little longer.
-    pub fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
+    /// Closes the exclusive connections that have been idle for too long. Costs next to nothing when
+    /// there are none.
+    pub(super) fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
         while let Some((index, idle)) = self.idle.oldest() {
             if !self.limits.idled_out(idle.since, now) {
                 break;
             }
             self.expire_one(index, idle.key, effects);
         }
+    }
+
+    /// Closes the shared connections that have been idle, or alive, for too long; now and then, so
+    /// that it can be called often. One of those that is asked for a place is always looked at.
+    pub fn sweep(&mut self, now: Instant, effects: &mut Effects<C, S>) {
         if !self.members.is_empty() && self.members.sweep_is_due(&self.limits, now) {
             self.expire_shared(now, effects);
         }
@@ -48,7 +53,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         self.close_idle_shared(now, effects);
     }
 
-    /// The newest idle connection of `key` that has not expired; those that have are closed.
+    /// The newest idle connection of `key` that has not outlived its time; those that have are
+    /// closed. Those idle for too long were closed [before](Self::expire_idle).
     pub(super) fn lease_idle(
         &mut self,
         key: usize,
@@ -58,7 +64,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     ) -> Option<Grant<C, S>> {
         while let Some(index) = self.keys[key].idle.top() {
             let idle = self.remove_idle(index, key);
-            if !self.limits.idled_out(idle.since, now) && !self.limits.outlived(idle.created, now) {
+            if !self.limits.outlived(idle.created, now) {
                 return Some(self.permit_lease(key, (idle.conn, idle.created), expects, now));
             }
             self.count(key, |stats| stats.expired += 1);
@@ -88,6 +94,9 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     /// Closes the longest idle connections of `key` that are too many.
     pub(super) fn trim_idle(&mut self, key: usize, effects: &mut Effects<C, S>) {
         let max = self.limits.idle_per_key;
+        if max == usize::MAX {
+            return;
+        }
         while self.keys[key].stats.idle + self.idle_members(key) > max
             && let Some(oldest) = self.oldest_idle_of(key)
         {

@@ -48,7 +48,7 @@ fn lease(pool: &mut Rig, key: &'static str, now: Instant) -> (Permit, u32, usize
 
 fn wait(pool: &mut Rig, key: &'static str, now: Instant) -> WaiterId {
     match ask(pool, key, now, &mut Effects::default()) {
-        Acquire::Wait(id) => id,
+        Acquire::Wait { waiter, .. } => waiter,
         other => panic!("a wait was due, not {other:?}"),
     }
 }

@@ -207,6 +207,15 @@ impl Model {
         Given::Dial(expects)
     }
 
+    fn expire_idle(&mut self, now: Instant) {
+        let idle = std::mem::take(&mut self.idle);
+        let over =
+            |idle: &Idle| self.limits.idle_timeout.is_some_and(|max| now - idle.since >= max);
+        let (dead, live): (Vec<_>, _) = idle.into_iter().partition(over);
+        self.idle = live;
+        self.closed.extend(dead.iter().map(|idle| idle.conn));
+    }
+
     fn take_idle(&mut self, key: u8, now: Instant) -> Option<Idle> {
         while let Some(at) = self.idle.iter().rposition(|idle| idle.key == key) {
             let idle = self.idle.remove(at);
@@ -257,6 +266,7 @@ impl Model {
     }
 
     fn acquire(&mut self, waiter: u64, key: u8, expects: Expects, now: Instant) -> Option<Given> {
+        self.expire_idle(now);
         if expects != Expects::Exclusive {
             if self.first_for_place(key).is_some() {
                 self.serve_places(key, now);
@@ -448,7 +458,7 @@ impl Rig {
         let answer = self.pool.acquire(hash, |k| *k == key, || key, expects, self.now, fx);
         match (answer, self.model.acquire(waiter, key, expects, self.now)) {
             (Acquire::Granted(grant), Some(expected)) => self.hold(key, grant, expected),
-            (Acquire::Wait(id), None) => self.waiters.push((waiter, key, id)),
+            (Acquire::Wait { waiter: id, .. }, None) => self.waiters.push((waiter, key, id)),
             (answer, expected) => panic!("{answer:?}, not {expected:?}"),
         }
     }
@@ -571,6 +581,7 @@ impl Rig {
         self.alive.remove(&conn);
         let expects = permit.expects;
         let grant = self.pool.stale(permit, self.now, fx);
+        self.model.expire_idle(self.now);
         self.model.give_back(key);
         let expected = match self.model.take_idle(key, self.now) {
             Some(idle) => Given::Lease(idle.conn),

@@ -63,7 +63,7 @@ impl Rig {
     #[track_caller]
     fn wait(&mut self, key: &'static str, expects: Expects) -> WaiterId {
         match self.ask(key, expects) {
-            Acquire::Wait(id) => id,
+            Acquire::Wait { waiter, .. } => waiter,
             other => panic!("a wait was due, not {other:?}"),
         }
     }
@@ -387,9 +387,9 @@ fn shared_connections_of_keys_that_nobody_asks_for_are_swept() {
     let member = rig.shared("a", A, 100);
     rig.finish(&member);
     let mut fx = Mocked::default();
-    rig.pool.expire_idle(rig.now, &mut fx);
+    rig.pool.sweep(rig.now, &mut fx);
     rig.sleep(90);
-    rig.pool.expire_idle(rig.now, &mut fx);
+    rig.pool.sweep(rig.now, &mut fx);
     assert_eq!(fx.left, [A]);
     assert_eq!(rig.pool.key_stats().count(), 0);
 }
