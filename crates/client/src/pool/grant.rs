@@ -14,7 +14,6 @@ pub struct Permit {
     /// What its call can use.
     pub(super) expects: Expects,
     pub(super) created: Instant,
-    pub(super) granted: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +26,11 @@ pub(super) enum Stage {
 }
 
 impl Permit {
+    /// For a connection of `key` opened at `created` that has served before.
+    pub(super) fn again(key: usize, expects: Expects, created: Instant) -> Permit {
+        Permit { key, stage: Stage::Reused, expects, created }
+    }
+
     /// Whether its connection has served an exchange before.
     pub fn is_reused(&self) -> bool {
         self.stage == Stage::Reused

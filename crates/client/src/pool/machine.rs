@@ -28,6 +28,12 @@ pub(super) struct Entry<K> {
     pub(super) stats: Stats,
 }
 
+impl<K> Entry<K> {
+    fn is_spent(&self) -> bool {
+        self.stats.open() == 0 && self.promised == 0 && self.queues.is_empty()
+    }
+}
+
 /// Connections by key `K`, as a pure machine: see the [module](super). `C` carry one exchange at a
 /// time, `S` many.
 ///
@@ -84,38 +90,28 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         self.expire_idle(now, effects);
         let key = self.entry(hash, is_key, make_key);
         let left = effects.left.len();
-        if let Some(grant) = self.take_open(key, expects, now, effects) {
-            // Rare: what was open had to leave first.
+        if expects.may_share()
+            && !self.members.is_empty()
+            && let Some(conn) = self.place_for_newcomer(key, now, effects)
+        {
             if effects.left.len() > left {
                 self.settle(key, now, effects);
             }
-            return Acquire::Granted(grant);
+            return Acquire::Granted(Grant::Shared(conn));
+        }
+        if expects != Expects::Shared
+            && let Some(lease) = self.lease_idle(key, expects, now, effects)
+        {
+            if effects.left.len() > left {
+                self.settle(key, now, effects);
+            }
+            return Acquire::Granted(lease);
         }
         // What left may owe its unit to somebody who waits.
         if effects.left.len() == left && self.may_dial_at_once(key, expects) {
             return Acquire::Granted(self.permit_dial(key, expects, now));
         }
         self.queue(key, expects, now, effects)
-    }
-
-    /// An open connection of `key`: a place on a shared one, or else an idle one.
-    fn take_open(
-        &mut self,
-        key: usize,
-        expects: Expects,
-        now: Instant,
-        effects: &mut Effects<C, S>,
-    ) -> Option<Grant<C, S>> {
-        if expects.may_share()
-            && !self.members.is_empty()
-            && let Some(conn) = self.place_for_newcomer(key, now, effects)
-        {
-            return Some(Grant::Shared(conn));
-        }
-        match expects {
-            Expects::Shared => None,
-            Expects::Exclusive | Expects::Either => self.lease_idle(key, expects, now, effects),
-        }
     }
 
     /// A place in the queue; unless, in its turn, the newcomer can be served from what is idle.
@@ -179,10 +175,11 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         self.settle(key, now, effects);
     }
 
-    /// Takes back a permit that has no connection: the dial failed, or the connection is gone.
+    /// Takes back a permit that has no connection: the dial failed, or the connection is gone. Who
+    /// dials instead does so as of when the permit's connection was opened, or its dial permitted.
     pub fn abandon(&mut self, permit: Permit, effects: &mut Effects<C, S>) {
         self.give_back(&permit);
-        self.settle(permit.key, permit.granted, effects);
+        self.settle(permit.key, permit.created, effects);
     }
 
     /// The leased connection of `permit` turned out dead before anything was sent on it: gives the
@@ -239,16 +236,15 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
                 self.refresh_ready(key);
                 self.retire(key);
             }
-            Some(Cancelled::Granted(Grant::Lease(permit, conn))) => {
-                let granted = permit.granted;
-                self.release(permit, conn, Verdict::Reuse, granted, effects);
+            Some(Cancelled::Granted(Grant::Lease(permit, conn), at)) => {
+                self.release(permit, conn, Verdict::Reuse, at, effects);
             }
-            Some(Cancelled::Granted(Grant::Shared(conn))) => {
+            Some(Cancelled::Granted(Grant::Shared(conn), at)) => {
                 self.keys[key].promised -= 1;
-                self.pass_on(key, conn, effects);
+                self.pass_on(key, conn, at, effects);
                 self.retire(key);
             }
-            Some(Cancelled::Granted(Grant::Dial(permit))) => self.abandon(permit, effects),
+            Some(Cancelled::Granted(Grant::Dial(permit), _)) => self.abandon(permit, effects),
             None => {}
         }
     }
@@ -301,13 +297,20 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         index
     }
 
-    /// Forgets a key that has nothing left: the table is bounded by what is alive.
+    /// Forgets a key that has nothing left: the table is bounded by what is alive. Nothing, if it
+    /// is forgotten.
+    #[inline]
     pub(super) fn retire(&mut self, key: usize) {
-        let entry = &self.keys[key];
-        if entry.stats.open() > 0 || entry.promised > 0 || !entry.queues.is_empty() {
-            return;
+        let spent = self.keys.get(key).is_some_and(Entry::is_spent);
+        if spent {
+            self.forget(key);
         }
-        if let Ok(slot) = self.table.find_entry(entry.hash, |&index| index == key) {
+    }
+
+    #[cold]
+    fn forget(&mut self, key: usize) {
+        let hash = self.keys[key].hash;
+        if let Ok(slot) = self.table.find_entry(hash, |&index| index == key) {
             slot.remove();
         }
         self.keys.remove(key);
@@ -388,23 +391,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         });
         self.keys[key].sharing += usize::from(expects.may_share());
         let stage = Stage::Dialling;
-        Grant::Dial(Permit { key, stage, expects, created: now, granted: now })
-    }
-
-    pub(super) fn permit_lease(
-        &mut self,
-        key: usize,
-        idle: (C, Instant),
-        expects: Expects,
-        now: Instant,
-    ) -> Grant<C, S> {
-        self.count(key, |stats| {
-            stats.in_use += 1;
-            stats.hits += 1;
-        });
-        let (conn, created) = idle;
-        let stage = Stage::Reused;
-        Grant::Lease(Permit { key, stage, expects, created, granted: now }, conn)
+        Grant::Dial(Permit { key, stage, expects, created: now })
     }
 
     /// Gives a released connection to the first waiter of its key that can use it, or keeps it.
@@ -419,8 +406,12 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             return;
         }
         let expects = self.waiters.expects(first).unwrap_or(permit.expects);
-        let lease = self.permit_lease(key, (conn, created), expects, now);
-        self.grant(key, first, lease, effects);
+        self.count(key, |stats| {
+            stats.in_use += 1;
+            stats.hits += 1;
+        });
+        let lease = Grant::Lease(Permit::again(key, expects, created), conn);
+        self.grant(key, first, lease, now, effects);
     }
 
     /// Whether the unit of a connection of `key` goes to somebody who came before `first` and cannot
@@ -439,10 +430,11 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         key: usize,
         first: First,
         grant: Grant<C, S>,
+        now: Instant,
         effects: &mut Effects<C, S>,
     ) {
         let place = matches!(grant, Grant::Shared(_));
-        match self.waiters.grant(&mut self.keys[key].queues, first, grant) {
+        match self.waiters.grant(&mut self.keys[key].queues, first, grant, now) {
             Ok(waiter) => {
                 self.count(key, |stats| stats.waiting -= 1);
                 effects.waits = true;
@@ -492,9 +484,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             self.refresh_ready(key);
             self.let_ready_dial(now, effects);
         }
-        if self.keys.contains(key) {
-            self.retire(key);
-        }
+        self.retire(key);
     }
 
     /// Lets those dial for whom there is room, in the order of their arrival.
@@ -514,7 +504,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             && let Some(expects) = self.waiters.expects(first)
         {
             let dial = self.permit_dial(key, expects, now);
-            self.grant(key, first, dial, effects);
+            self.grant(key, first, dial, now, effects);
         }
     }
 

@@ -87,7 +87,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         while let Some(first) = self.first_for_place(key)
             && let Some(conn) = self.take_place(key, now, effects)
         {
-            self.grant(key, first, Grant::Shared(conn), effects);
+            self.grant(key, first, Grant::Shared(conn), now, effects);
             served = true;
         }
         if served {
@@ -96,11 +96,17 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     }
 
     /// Hands a place that its waiter does not want to the next, or back.
-    pub(super) fn pass_on(&mut self, key: usize, conn: S, effects: &mut Effects<C, S>) {
+    pub(super) fn pass_on(
+        &mut self,
+        key: usize,
+        conn: S,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) {
         match self.first_for_place(key) {
             Some(first) => {
                 self.count(key, |stats| stats.hits += 1);
-                self.grant(key, first, Grant::Shared(conn), effects);
+                self.grant(key, first, Grant::Shared(conn), now, effects);
                 self.refresh_ready(key);
             }
             None => effects.left.push(Left::Place(conn)),

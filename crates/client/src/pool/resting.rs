@@ -1,6 +1,6 @@
 //! The machine's part for connections that nobody uses: kept, lent again, expired, evicted.
 
-use super::grant::{Effects, Grant, Left};
+use super::grant::{Effects, Grant, Left, Permit};
 use super::idle::Idle;
 use super::machine::Pool;
 use super::members::{Expects, Shareable};
@@ -63,12 +63,20 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         effects: &mut Effects<C, S>,
     ) -> Option<Grant<C, S>> {
         while let Some(index) = self.keys[key].idle.top() {
-            let idle = self.remove_idle(index, key);
-            if !self.limits.outlived(idle.created, now) {
-                return Some(self.permit_lease(key, (idle.conn, idle.created), expects, now));
+            let Idle { conn, created, .. } = self.idle.remove(&mut self.keys[key].idle, index);
+            if !self.limits.outlived(created, now) {
+                self.count(key, |stats| {
+                    stats.idle -= 1;
+                    stats.in_use += 1;
+                    stats.hits += 1;
+                });
+                return Some(Grant::Lease(Permit::again(key, expects, created), conn));
             }
-            self.count(key, |stats| stats.expired += 1);
-            effects.left.push(Left::Exclusive(idle.conn));
+            self.count(key, |stats| {
+                stats.idle -= 1;
+                stats.expired += 1;
+            });
+            effects.left.push(Left::Exclusive(conn));
         }
         None
     }
@@ -140,6 +148,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         key
     }
 
+    #[cold]
     fn expire_one(&mut self, index: usize, key: usize, effects: &mut Effects<C, S>) {
         let idle = self.remove_idle(index, key);
         self.count(key, |stats| stats.expired += 1);

@@ -267,6 +267,7 @@ impl Model {
 
     fn acquire(&mut self, waiter: u64, key: u8, expects: Expects, now: Instant) -> Option<Given> {
         self.expire_idle(now);
+        self.forget();
         if expects != Expects::Exclusive {
             if self.first_for_place(key).is_some() {
                 self.serve_places(key, now);
