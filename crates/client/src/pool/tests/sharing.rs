@@ -138,6 +138,33 @@ fn a_shared_connection_may_use_the_pool_as_it_is_dropped() {
     assert_eq!(pool.stats(now).open(), 0);
 }
 
+/// A place that comes free between the refusal and the wait: its news found nobody waiting.
+#[test]
+fn a_place_freed_as_the_waiter_comes_is_not_missed() {
+    #[derive(Clone)]
+    struct Racing(std::sync::Arc<AtomicUsize>);
+    impl Shareable for Racing {
+        fn reserve(&self, _: Instant) -> crate::pool::Place {
+            match self.0.fetch_add(1, Ordering::SeqCst) {
+                0 => crate::pool::Place::Full,
+                _ => crate::pool::Place::Taken,
+            }
+        }
+        fn unreserve(&self) {}
+        fn idle_since(&self) -> Option<Instant> {
+            None
+        }
+    }
+    let limits = Limits { total: NonZeroUsize::new(1), ..Limits::default() };
+    let (pool, now) = (SharedPool::<u32, u32, Racing>::new(limits), Instant::now());
+    let ask = || pool.acquire(1, |_| true, || 1, Expects::Either, now);
+    let Asked::Granted(Acquired::Dial(permit)) = ask() else { panic!() };
+    let _member = permit.shared(Racing(Default::default()), now);
+    let Asked::Wait(waiting) = ask() else { panic!("the first answer is that it is full") };
+    let polled = std::pin::pin!(waiting).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Ready(Acquired::Shared(_))));
+}
+
 /// Exchanges from many threads over connections of three places, under a limit that always binds:
 /// each is served, and none loses the news of a free place.
 #[test]
