@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use mimus::{Body, ClientBuilder, TlsConfig, blocking};
+use mimus::{Body, ClientBuilder, TlsConfig, Version, blocking};
 use mimus_bench_kit::{
     Ask, AsyncPeer, Binary, BlockingPeer, Cold, Config, Deliver, Job, Outgoing, PeerError,
     Protocol, Seen, Setup,
@@ -32,6 +32,9 @@ fn set_up<M>(mut builder: ClientBuilder<M>, setup: &Setup) -> Result<ClientBuild
     if setup.cold {
         builder = builder.max_idle_per_host(0);
     }
+    if setup.protocol == Protocol::Http2 {
+        builder = builder.version(Version::HTTP_2);
+    }
     if let Some(ca) = &setup.ca {
         builder = builder.tls(TlsConfig::builder().add_ca(ca).build()?);
     }
@@ -40,7 +43,7 @@ fn set_up<M>(mut builder: ClientBuilder<M>, setup: &Setup) -> Result<ClientBuild
 
 /// Why what is to be spoken cannot be, if so.
 fn unspoken(protocol: Protocol) -> Option<String> {
-    let spoken = protocol == Protocol::Http1;
+    let spoken = matches!(protocol, Protocol::Http1 | Protocol::Http2);
     (!spoken).then(|| format!("this build does not speak {}", protocol.name()))
 }
 

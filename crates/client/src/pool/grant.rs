@@ -14,7 +14,6 @@ pub struct Permit {
     /// What its call can use.
     pub(super) expects: Expects,
     pub(super) created: Instant,
-    pub(super) granted: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +26,11 @@ pub(super) enum Stage {
 }
 
 impl Permit {
+    /// For a connection of `key` opened at `created` that has served before.
+    pub(super) fn again(key: usize, expects: Expects, created: Instant) -> Permit {
+        Permit { key, stage: Stage::Reused, expects, created }
+    }
+
     /// Whether its connection has served an exchange before.
     pub fn is_reused(&self) -> bool {
         self.stage == Stage::Reused
@@ -57,9 +61,14 @@ pub enum Grant<C, S> {
 pub enum Acquire<C, S> {
     /// Go ahead.
     Granted(Grant<C, S>),
-    /// A limit binds, or a dial is under way that may serve this exchange too. The waiter will
-    /// appear in [`Effects::wake`] when it can be [claimed](super::machine::Pool::claim).
-    Wait(WaiterId),
+    /// A limit binds, or a dial is under way that may serve this exchange too.
+    Wait {
+        /// It will appear in [`Effects::wake`] when it can be
+        /// [claimed](super::machine::Pool::claim).
+        waiter: WaiterId,
+        /// Whether a [second look](super::machine::Pool::look_again) is due.
+        look_again: bool,
+    },
 }
 
 /// Whether a released connection can serve another exchange.
@@ -89,17 +98,20 @@ pub struct Effects<C, S> {
     pub wake: SmallVec<[WaiterId; 2]>,
     /// What left the pool: drop it, or give it back.
     pub left: Vec<Left<C, S>>,
+    /// Somebody began to wait, or ceased to: [`Pool::wants_news`](super::machine::Pool::wants_news)
+    /// may have changed.
+    pub waits: bool,
 }
 
 impl<C, S> Default for Effects<C, S> {
     fn default() -> Self {
-        Effects { wake: SmallVec::new(), left: Vec::new() }
+        Effects { wake: SmallVec::new(), left: Vec::new(), waits: false }
     }
 }
 
 impl<C, S> Effects<C, S> {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.wake.is_empty() && self.left.is_empty()
+        self.wake.is_empty() && self.left.is_empty() && !self.waits
     }
 }

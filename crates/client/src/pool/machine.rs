@@ -1,5 +1,5 @@
 use super::grant::{Acquire, Effects, Grant, Left, Permit, Stage, Verdict};
-use super::idle::{Idle, IdleList, Stack};
+use super::idle::{IdleList, Stack};
 use super::limits::Limits;
 use super::members::{Expects, Members, Shareable};
 use super::stats::Stats;
@@ -12,7 +12,7 @@ use std::time::Instant;
 pub(super) struct Entry<K> {
     key: K,
     hash: u64,
-    idle: Stack,
+    pub(super) idle: Stack,
     /// Its shared connections, in the order in which they are asked for a place.
     pub(super) members: Vec<usize>,
     queues: Queues,
@@ -26,6 +26,12 @@ pub(super) struct Entry<K> {
     exclusive: bool,
     /// A shared connection counts as in use: whether one is idle is asked when it matters.
     pub(super) stats: Stats,
+}
+
+impl<K> Entry<K> {
+    fn is_spent(&self) -> bool {
+        self.stats.open() == 0 && self.promised == 0 && self.queues.is_empty()
+    }
 }
 
 /// Connections by key `K`, as a pure machine: see the [module](super). `C` carry one exchange at a
@@ -81,13 +87,25 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         now: Instant,
         effects: &mut Effects<C, S>,
     ) -> Acquire<C, S> {
+        self.expire_idle(now, effects);
         let key = self.entry(hash, is_key, make_key);
         let left = effects.left.len();
-        if let Some(grant) = self.take_open(key, expects, now, effects) {
+        if expects.may_share()
+            && !self.members.is_empty()
+            && let Some(conn) = self.place_for_newcomer(key, now, effects)
+        {
             if effects.left.len() > left {
                 self.settle(key, now, effects);
             }
-            return Acquire::Granted(grant);
+            return Acquire::Granted(Grant::Shared(conn));
+        }
+        if expects != Expects::Shared
+            && let Some(lease) = self.lease_idle(key, expects, now, effects)
+        {
+            if effects.left.len() > left {
+                self.settle(key, now, effects);
+            }
+            return Acquire::Granted(lease);
         }
         // What left may owe its unit to somebody who waits.
         if effects.left.len() == left && self.may_dial_at_once(key, expects) {
@@ -96,27 +114,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         self.queue(key, expects, now, effects)
     }
 
-    /// An open connection of `key`: a place on a shared one, or else an idle one.
-    fn take_open(
-        &mut self,
-        key: usize,
-        expects: Expects,
-        now: Instant,
-        effects: &mut Effects<C, S>,
-    ) -> Option<Grant<C, S>> {
-        if !self.keys[key].members.is_empty()
-            && expects.may_share()
-            && let Some(conn) = self.place_for_newcomer(key, now, effects)
-        {
-            return Some(Grant::Shared(conn));
-        }
-        match expects {
-            Expects::Shared => None,
-            Expects::Exclusive | Expects::Either => self.lease_idle(key, expects, now, effects),
-        }
-    }
-
     /// A place in the queue; unless, in its turn, the newcomer can be served from what is idle.
+    #[cold]
     fn queue(
         &mut self,
         key: usize,
@@ -126,13 +125,14 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     ) -> Acquire<C, S> {
         let waiter = self.waiters.push(&mut self.keys[key].queues, key, expects);
         self.count(key, |stats| stats.waiting += 1);
+        effects.waits = true;
         self.settle(key, now, effects);
         match self.claim(waiter) {
             Some(grant) => {
                 effects.wake.retain(|woken| *woken != waiter);
                 Acquire::Granted(grant)
             }
-            None => Acquire::Wait(waiter),
+            None => Acquire::Wait { waiter, look_again: !self.members.is_empty() },
         }
     }
 
@@ -175,10 +175,11 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         self.settle(key, now, effects);
     }
 
-    /// Takes back a permit that has no connection: the dial failed, or the connection is gone.
+    /// Takes back a permit that has no connection: the dial failed, or the connection is gone. Who
+    /// dials instead does so as of when the permit's connection was opened, or its dial permitted.
     pub fn abandon(&mut self, permit: Permit, effects: &mut Effects<C, S>) {
         self.give_back(&permit);
-        self.settle(permit.key, permit.granted, effects);
+        self.settle(permit.key, permit.created, effects);
     }
 
     /// The leased connection of `permit` turned out dead before anything was sent on it: gives the
@@ -191,6 +192,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     ) -> Grant<C, S> {
         let key = permit.key;
         let expects = permit.expects;
+        self.expire_idle(now, effects);
         self.give_back(&permit);
         self.count(key, |stats| stats.stale += 1);
         match self.lease_idle(key, expects, now, effects) {
@@ -230,67 +232,21 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         match self.waiters.cancel(&mut self.keys[key].queues, waiter) {
             Some(Cancelled::Queued) => {
                 self.count(key, |stats| stats.waiting -= 1);
+                effects.waits = true;
                 self.refresh_ready(key);
                 self.retire(key);
             }
-            Some(Cancelled::Granted(Grant::Lease(permit, conn))) => {
-                let granted = permit.granted;
-                self.release(permit, conn, Verdict::Reuse, granted, effects);
+            Some(Cancelled::Granted(Grant::Lease(permit, conn), at)) => {
+                self.release(permit, conn, Verdict::Reuse, at, effects);
             }
-            Some(Cancelled::Granted(Grant::Shared(conn))) => {
+            Some(Cancelled::Granted(Grant::Shared(conn), at)) => {
                 self.keys[key].promised -= 1;
-                self.pass_on(key, conn, effects);
+                self.pass_on(key, conn, at, effects);
                 self.retire(key);
             }
-            Some(Cancelled::Granted(Grant::Dial(permit))) => self.abandon(permit, effects),
+            Some(Cancelled::Granted(Grant::Dial(permit), _)) => self.abandon(permit, effects),
             None => {}
         }
-    }
-
-    /// Closes the connections that have been idle for too long. Costs next to nothing when there are
-    /// none; of shared ones, therefore, some stay for a little longer.
-    pub fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
-        while let Some((index, idle)) = self.idle.oldest() {
-            if !self.limits.idled_out(idle.since, now) {
-                break;
-            }
-            self.expire_one(index, idle.key, effects);
-        }
-        if !self.members.is_empty() && self.members.sweep_is_due(&self.limits, now) {
-            self.expire_shared(now, effects);
-        }
-    }
-
-    /// Closes the connections that have been idle, or alive, for too long. Linear in the number of
-    /// idle ones when there is a `max_lifetime`, and in the number of shared ones.
-    pub fn expire(&mut self, now: Instant, effects: &mut Effects<C, S>) {
-        self.expire_idle(now, effects);
-        self.expire_shared(now, effects);
-        if self.limits.max_lifetime.is_some() {
-            let outlived = |idle: &Idle<C>| self.limits.outlived(idle.created, now);
-            let expired: Vec<_> = (self.idle.iter())
-                .filter(|(_, idle)| outlived(idle))
-                .map(|(index, idle)| (index, idle.key))
-                .collect();
-            for (index, key) in expired {
-                self.expire_one(index, key, effects);
-            }
-        }
-    }
-
-    /// Closes every idle connection.
-    pub fn close_idle(&mut self, now: Instant, effects: &mut Effects<C, S>) {
-        while let Some((index, idle)) = self.idle.oldest() {
-            let key = idle.key;
-            effects.left.push(Left::Exclusive(self.remove_idle(index, key).conn));
-            self.retire(key);
-        }
-        self.close_idle_shared(now, effects);
-    }
-
-    /// Whether it keeps a shared connection.
-    pub fn has_shared(&self) -> bool {
-        !self.members.is_empty()
     }
 
     /// Whether whoever uses a shared connection must say that a place is free, or the connection
@@ -341,13 +297,20 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         index
     }
 
-    /// Forgets a key that has nothing left: the table is bounded by what is alive.
+    /// Forgets a key that has nothing left: the table is bounded by what is alive. Nothing, if it
+    /// is forgotten.
+    #[inline]
     pub(super) fn retire(&mut self, key: usize) {
-        let entry = &self.keys[key];
-        if entry.stats.open() > 0 || entry.promised > 0 || !entry.queues.is_empty() {
-            return;
+        let spent = self.keys.get(key).is_some_and(Entry::is_spent);
+        if spent {
+            self.forget(key);
         }
-        if let Ok(slot) = self.table.find_entry(entry.hash, |&index| index == key) {
+    }
+
+    #[cold]
+    fn forget(&mut self, key: usize) {
+        let hash = self.keys[key].hash;
+        if let Ok(slot) = self.table.find_entry(hash, |&index| index == key) {
             slot.remove();
         }
         self.keys.remove(key);
@@ -384,10 +347,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// Whether a newcomer may dial, without a look at anybody else: no limit binds.
     fn may_dial_at_once(&self, key: usize, expects: Expects) -> bool {
-        !(expects.may_share() && self.awaits_dial(key))
-            && self.ready.is_empty()
-            && !self.key_is_full(key)
-            && !self.is_full()
+        let awaits = expects.may_share() && self.awaits_dial(key);
+        !awaits && self.ready.is_empty() && !self.key_is_full(key) && !self.is_full()
     }
 
     fn key_is_full(&self, key: usize) -> bool {
@@ -430,42 +391,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         });
         self.keys[key].sharing += usize::from(expects.may_share());
         let stage = Stage::Dialling;
-        Grant::Dial(Permit { key, stage, expects, created: now, granted: now })
-    }
-
-    fn permit_lease(
-        &mut self,
-        key: usize,
-        idle: (C, Instant),
-        expects: Expects,
-        now: Instant,
-    ) -> Grant<C, S> {
-        self.count(key, |stats| {
-            stats.in_use += 1;
-            stats.hits += 1;
-        });
-        let (conn, created) = idle;
-        let stage = Stage::Reused;
-        Grant::Lease(Permit { key, stage, expects, created, granted: now }, conn)
-    }
-
-    /// The newest idle connection of `key` that has not expired; those that have are closed.
-    fn lease_idle(
-        &mut self,
-        key: usize,
-        expects: Expects,
-        now: Instant,
-        effects: &mut Effects<C, S>,
-    ) -> Option<Grant<C, S>> {
-        while let Some(index) = self.keys[key].idle.top() {
-            let idle = self.remove_idle(index, key);
-            if !self.limits.idled_out(idle.since, now) && !self.limits.outlived(idle.created, now) {
-                return Some(self.permit_lease(key, (idle.conn, idle.created), expects, now));
-            }
-            self.count(key, |stats| stats.expired += 1);
-            effects.left.push(Left::Exclusive(idle.conn));
-        }
-        None
+        Grant::Dial(Permit { key, stage, expects, created: now })
     }
 
     /// Gives a released connection to the first waiter of its key that can use it, or keeps it.
@@ -480,8 +406,12 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             return;
         }
         let expects = self.waiters.expects(first).unwrap_or(permit.expects);
-        let lease = self.permit_lease(key, (conn, created), expects, now);
-        self.grant(key, first, lease, effects);
+        self.count(key, |stats| {
+            stats.in_use += 1;
+            stats.hits += 1;
+        });
+        let lease = Grant::Lease(Permit::again(key, expects, created), conn);
+        self.grant(key, first, lease, now, effects);
     }
 
     /// Whether the unit of a connection of `key` goes to somebody who came before `first` and cannot
@@ -494,89 +424,20 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
                     .is_some_and(|older| older.seq < first.seq)
     }
 
-    fn park(
-        &mut self,
-        key: usize,
-        conn: C,
-        created: Instant,
-        now: Instant,
-        effects: &mut Effects<C, S>,
-    ) {
-        self.idle.push(&mut self.keys[key].idle, Idle { conn, key, created, since: now });
-        self.count(key, |stats| stats.idle += 1);
-        self.trim_idle(key, effects);
-    }
-
-    fn remove_idle(&mut self, index: usize, key: usize) -> Idle<C> {
-        self.count(key, |stats| stats.idle -= 1);
-        self.idle.remove(&mut self.keys[key].idle, index)
-    }
-
-    /// Closes the longest idle connections of `key` that are too many.
-    pub(super) fn trim_idle(&mut self, key: usize, effects: &mut Effects<C, S>) {
-        let max = self.limits.idle_per_key;
-        while self.keys[key].stats.idle + self.idle_members(key) > max
-            && let Some(oldest) = self.oldest_idle_of(key)
-        {
-            self.evict(oldest, effects);
-        }
-    }
-
-    /// The connection of `key` that has been idle for the longest time.
-    fn oldest_idle_of(&self, key: usize) -> Option<Resting> {
-        let entry = &self.keys[key];
-        let exclusive = entry.idle.bottom().and_then(|index| self.idle.since(index));
-        let exclusive = entry.idle.bottom().zip(exclusive);
-        let shared = match entry.members.is_empty() {
-            true => None,
-            false => self.members.oldest_idle(entry.members.iter().copied()),
-        };
-        Resting::older(exclusive.map(|(index, since)| (since, index, key)), shared)
-    }
-
-    /// The connection that has been idle for the longest time.
-    fn oldest_idle(&self) -> Option<Resting> {
-        let exclusive = self.idle.oldest().map(|(index, idle)| (idle.since, index, idle.key));
-        let shared = match self.members.is_empty() {
-            true => None,
-            false => self.members.oldest_idle_of_all(),
-        };
-        Resting::older(exclusive, shared)
-    }
-
-    /// Closes an idle connection that could still have been used. Returns its key.
-    fn evict(&mut self, resting: Resting, effects: &mut Effects<C, S>) -> usize {
-        let key = match resting {
-            Resting::Exclusive { index, key } => {
-                let idle = self.remove_idle(index, key);
-                effects.left.push(Left::Exclusive(idle.conn));
-                key
-            }
-            Resting::Shared { index } => self.remove_member(index, effects),
-        };
-        self.count(key, |stats| stats.evictions += 1);
-        key
-    }
-
-    fn expire_one(&mut self, index: usize, key: usize, effects: &mut Effects<C, S>) {
-        let idle = self.remove_idle(index, key);
-        self.count(key, |stats| stats.expired += 1);
-        effects.left.push(Left::Exclusive(idle.conn));
-        self.retire(key);
-    }
-
     /// Gives `grant` to `first`, a waiter of `key`.
     pub(super) fn grant(
         &mut self,
         key: usize,
         first: First,
         grant: Grant<C, S>,
+        now: Instant,
         effects: &mut Effects<C, S>,
     ) {
         let place = matches!(grant, Grant::Shared(_));
-        match self.waiters.grant(&mut self.keys[key].queues, first, grant) {
+        match self.waiters.grant(&mut self.keys[key].queues, first, grant, now) {
             Ok(waiter) => {
                 self.count(key, |stats| stats.waiting -= 1);
+                effects.waits = true;
                 self.keys[key].promised += usize::from(place);
                 effects.wake.push(waiter);
             }
@@ -619,16 +480,21 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// Restores the invariant of `ready` after `key` gained room, or lost its first waiter.
     pub(super) fn settle(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
-        self.refresh_ready(key);
-        while let Some(&(_, next)) = self.ready.first() {
-            if !self.make_room(next, effects) {
+        if self.totals.waiting > 0 || !self.ready.is_empty() {
+            self.refresh_ready(key);
+            self.let_ready_dial(now, effects);
+        }
+        self.retire(key);
+    }
+
+    /// Lets those dial for whom there is room, in the order of their arrival.
+    fn let_ready_dial(&mut self, now: Instant, effects: &mut Effects<C, S>) {
+        while let Some(&(_, key)) = self.ready.first() {
+            if !self.make_room(key, effects) {
                 break;
             }
-            self.let_dial(next, now, effects);
-            self.refresh_ready(next);
-        }
-        if self.keys.contains(key) {
-            self.retire(key);
+            self.let_dial(key, now, effects);
+            self.refresh_ready(key);
         }
     }
 
@@ -638,7 +504,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             && let Some(expects) = self.waiters.expects(first)
         {
             let dial = self.permit_dial(key, expects, now);
-            self.grant(key, first, dial, effects);
+            self.grant(key, first, dial, now, effects);
         }
     }
 
@@ -655,28 +521,5 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             self.ready.insert((seq, key));
         }
         self.keys[key].ready = seq;
-    }
-}
-
-/// Where an idle connection is.
-#[derive(Debug, Clone, Copy)]
-enum Resting {
-    Exclusive { index: usize, key: usize },
-    Shared { index: usize },
-}
-
-impl Resting {
-    /// Which of two has been idle for longer.
-    fn older(
-        exclusive: Option<(Instant, usize, usize)>,
-        shared: Option<(Instant, usize)>,
-    ) -> Option<Resting> {
-        match (exclusive, shared) {
-            (Some((since, ..)), Some((before, index))) if before < since => {
-                Some(Resting::Shared { index })
-            }
-            (Some((_, index, key)), _) => Some(Resting::Exclusive { index, key }),
-            (None, shared) => shared.map(|(_, index)| Resting::Shared { index }),
-        }
     }
 }

@@ -137,7 +137,10 @@ impl<S: Shareable> Members<S> {
         &self,
         indices: impl Iterator<Item = usize>,
     ) -> Option<(Instant, usize)> {
-        indices.filter_map(|index| Some((self.slots.get(index)?.conn.idle_since()?, index))).min()
+        let kept = indices.filter_map(|index| Some((index, self.slots.get(index)?)));
+        let idle =
+            kept.filter_map(|(index, kept)| Some((kept.conn.idle_since()?, kept.seq, index)));
+        idle.min().map(|(since, _, index)| (since, index))
     }
 
     /// The one idle for the longest time of all.

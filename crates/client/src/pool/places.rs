@@ -23,22 +23,19 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         // Where the others are full, this one has room.
         self.keys[key].members.insert(0, id.index());
         self.serve_places(key, now, effects);
+        self.trim_if_idle(id, effects);
         self.settle(key, now, effects);
         id
     }
 
     /// An exchange of `id` ended, or it has more room otherwise.
     pub fn freed(&mut self, id: MemberId, now: Instant, effects: &mut Effects<C, S>) {
-        let Some((index, key)) = self.members.find(id) else {
+        let Some((_, key)) = self.members.find(id) else {
             return;
         };
         let left = effects.left.len();
         self.serve_places(key, now, effects);
-        let idle = (self.members.find(id).and_then(|_| self.members.get(index)))
-            .is_some_and(|kept| kept.conn.idle_since().is_some());
-        if idle {
-            self.trim_idle(key, effects);
-        }
+        let idle = self.trim_if_idle(id, effects);
         // Otherwise no unit came free: nobody looks through all connections for an idle one.
         if idle || effects.left.len() > left {
             self.settle(key, now, effects);
@@ -53,7 +50,22 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         }
     }
 
+    /// Whether nothing uses `id`. If so, it is one of the idle ones of its key, whose number is
+    /// limited.
+    fn trim_if_idle(&mut self, id: MemberId, effects: &mut Effects<C, S>) -> bool {
+        let Some((index, key)) = self.members.find(id) else {
+            return false;
+        };
+        let kept = self.members.get(index);
+        let idle = kept.is_some_and(|kept| kept.conn.idle_since().is_some());
+        if idle {
+            self.trim_idle(key, effects);
+        }
+        idle
+    }
+
     /// A place for an exchange that just came: after those who wait for one.
+    #[inline(never)] // Exclusive connections, which do not need it, are leased faster without.
     pub(super) fn place_for_newcomer(
         &mut self,
         key: usize,
@@ -71,19 +83,30 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// Hands the free places of `key` to its waiters.
     pub(super) fn serve_places(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
+        let mut served = false;
         while let Some(first) = self.first_for_place(key)
             && let Some(conn) = self.take_place(key, now, effects)
         {
-            self.grant(key, first, Grant::Shared(conn), effects);
+            self.grant(key, first, Grant::Shared(conn), now, effects);
+            served = true;
+        }
+        if served {
+            self.refresh_ready(key);
         }
     }
 
     /// Hands a place that its waiter does not want to the next, or back.
-    pub(super) fn pass_on(&mut self, key: usize, conn: S, effects: &mut Effects<C, S>) {
+    pub(super) fn pass_on(
+        &mut self,
+        key: usize,
+        conn: S,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) {
         match self.first_for_place(key) {
             Some(first) => {
                 self.count(key, |stats| stats.hits += 1);
-                self.grant(key, first, Grant::Shared(conn), effects);
+                self.grant(key, first, Grant::Shared(conn), now, effects);
                 self.refresh_ready(key);
             }
             None => effects.left.push(Left::Place(conn)),
@@ -95,9 +118,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     fn take_place(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) -> Option<S> {
         let mut at = 0;
         while let Some(&index) = self.keys[key].members.get(at) {
-            let Some(kept) = self.members.get_mut(index) else {
-                return None;
-            };
+            let kept = self.members.get_mut(index)?;
             let expired = kept.expired(&self.limits, now);
             match if expired { Place::Gone } else { kept.conn.reserve(now) } {
                 Place::Taken => {
@@ -160,6 +181,9 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         now: Instant,
         effects: &mut Effects<C, S>,
     ) {
+        for &(_, key) in &members {
+            self.refresh_ready(key);
+        }
         for (_, key) in members {
             // Settled, and forgotten, before: it had several.
             if self.keys.contains(key) {

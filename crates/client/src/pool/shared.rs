@@ -33,8 +33,6 @@ struct State<K, C, S: Shareable> {
     pool: Pool<K, C, S>,
     /// By [`WaiterId::index`].
     wakers: Vec<Option<Waker>>,
-    /// A copy of [`Inner::wants_news`].
-    wanted_news: bool,
 }
 
 impl<K, C, S: Shareable> State<K, C, S> {
@@ -62,13 +60,11 @@ impl<K, C, S: Shareable> Inner<K, C, S> {
         let mut effects = Effects::default();
         let mut state = self.lock();
         let answer = change(&mut state.pool, &mut effects);
-        let wants_news = state.pool.wants_news();
-        if wants_news != state.wanted_news {
-            state.wanted_news = wants_news;
-            self.wants_news.store(wants_news, Ordering::Release);
-        }
         if effects.is_empty() {
             return answer;
+        }
+        if effects.waits {
+            self.wants_news.store(state.pool.wants_news(), Ordering::Release);
         }
         let wake: smallvec::SmallVec<[Waker; 2]> =
             (effects.wake.iter()).filter_map(|&waiter| state.set_waker(waiter, None)).collect();
@@ -89,13 +85,9 @@ impl<K, C, S: Shareable> SharedPool<K, C, S> {
     /// An empty pool.
     pub fn new(limits: Limits) -> Self {
         let pool = Pool::new(limits);
-        let wanted_news = pool.wants_news();
-        let state = State { pool, wakers: Vec::new(), wanted_news };
-        let inner = Inner {
-            state: Mutex::new(state),
-            hasher: RandomState::default(),
-            wants_news: Arc::new(AtomicBool::new(wanted_news)),
-        };
+        let wants_news = Arc::new(AtomicBool::new(pool.wants_news()));
+        let state = State { pool, wakers: Vec::new() };
+        let inner = Inner { state: Mutex::new(state), hasher: RandomState::default(), wants_news };
         SharedPool { inner: Arc::new(inner) }
     }
 
@@ -116,15 +108,14 @@ impl<K, C, S: Shareable> SharedPool<K, C, S> {
         now: Instant,
     ) -> Asked<K, C, S> {
         let answer = self.inner.update(|pool, effects| {
-            pool.expire_idle(now, effects);
-            let answer = pool.acquire(hash, is_key, make_key, expects, now, effects);
-            (answer, pool.has_shared())
+            pool.sweep(now, effects);
+            pool.acquire(hash, is_key, make_key, expects, now, effects)
         });
         match answer {
-            (Acquire::Granted(grant), _) => Asked::Granted(Acquired::new(&self.inner, grant)),
-            (Acquire::Wait(id), has_shared) => {
+            Acquire::Granted(grant) => Asked::Granted(Acquired::new(&self.inner, grant)),
+            Acquire::Wait { waiter: id, look_again } => {
                 let inner = Arc::clone(&self.inner);
-                if has_shared {
+                if look_again {
                     inner.update(|pool, effects| pool.look_again(id, now, effects));
                 }
                 Asked::Wait(Waiting { inner, id, claimed: false })

@@ -4,6 +4,7 @@
 use super::grant::Grant;
 use super::members::Expects;
 use slab::Slab;
+use std::time::Instant;
 
 const NIL: usize = usize::MAX;
 
@@ -23,8 +24,12 @@ impl WaiterId {
 }
 
 enum State<C, S> {
-    Queued { before: usize, behind: usize },
-    Granted(Grant<C, S>),
+    Queued {
+        before: usize,
+        behind: usize,
+    },
+    /// What, and when.
+    Granted(Grant<C, S>, Instant),
 }
 
 struct Waiter<C, S> {
@@ -82,8 +87,8 @@ pub(super) struct First {
 pub(super) enum Cancelled<C, S> {
     /// It had been granted nothing.
     Queued,
-    /// It had been granted this, and never took it.
-    Granted(Grant<C, S>),
+    /// It had been granted this at that time, and never took it.
+    Granted(Grant<C, S>, Instant),
 }
 
 pub(super) struct Waiters<C, S> {
@@ -152,12 +157,13 @@ impl<C, S> Waiters<C, S> {
         queues: &mut Queues,
         first: First,
         grant: Grant<C, S>,
+        now: Instant,
     ) -> Result<WaiterId, Grant<C, S>> {
         self.unlink(queues, first.index);
         let Some(waiter) = self.slots.get_mut(first.index) else {
             return Err(grant);
         };
-        waiter.state = State::Granted(grant);
+        waiter.state = State::Granted(grant, now);
         Ok(WaiterId { index: first.index, seq: waiter.seq })
     }
 
@@ -168,7 +174,7 @@ impl<C, S> Waiters<C, S> {
             return None;
         }
         match self.slots.remove(id.index).state {
-            State::Granted(grant) => Some(grant),
+            State::Granted(grant, _) => Some(grant),
             State::Queued { .. } => None,
         }
     }
@@ -184,7 +190,7 @@ impl<C, S> Waiters<C, S> {
         self.unlink(queues, id.index);
         Some(match self.slots.remove(id.index).state {
             State::Queued { .. } => Cancelled::Queued,
-            State::Granted(grant) => Cancelled::Granted(grant),
+            State::Granted(grant, at) => Cancelled::Granted(grant, at),
         })
     }
 
