@@ -12,7 +12,12 @@ use mimus_net::{Phase, Runtime, Wait};
 use mimus_proto::{Event, h1::Reuse};
 
 use super::{Conn, Failure, Order, Shared, shared::OnStream};
-use crate::{observe::ConnectionInfo, policy::retry::Sent, pool::Lease, route::Route};
+use crate::{
+    observe::ConnectionInfo,
+    policy::retry::Sent,
+    pool::{Lease, Shareable},
+    route::Route,
+};
 
 /// The most of an unwanted body that is read off to save its connection. What costs more to read
 /// than a new connection does is not worth it.
@@ -55,7 +60,7 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.0.forgo(Instant::now());
+        self.0.unreserve();
     }
 }
 

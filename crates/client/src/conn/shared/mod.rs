@@ -112,14 +112,9 @@ impl Shared {
         Reserved::new(self.clone())
     }
 
-    /// Gives up a place that was reserved.
-    pub(crate) fn forgo(&self, now: Instant) {
-        self.unreserve();
-        self.0.freed(now);
-    }
 }
 
-// Both are called under the pool's lock, and so wake nobody and tell nobody.
+// Under the pool's lock, the first and the last wake nobody and tell nobody.
 impl Shareable for Shared {
     fn reserve(&self, _: Instant) -> Place {
         let mut state = self.0.lock();
@@ -143,6 +138,7 @@ impl Shareable for Shared {
 
     fn unreserve(&self) {
         self.0.lock().reserved -= 1;
+        self.0.freed(Instant::now());
     }
 
     fn idle_since(&self) -> Option<Instant> {
@@ -173,6 +169,7 @@ impl Link {
             state.task = Task::Roused;
         }
         let going = std::mem::take(&mut state.going);
+        let widened = std::mem::take(&mut state.widened);
         drop(state);
         wakes.into_iter().for_each(Waker::wake);
         if start {
@@ -180,6 +177,8 @@ impl Link {
         }
         if going && let Some(member) = self.member.get() {
             member.gone(Instant::now());
+        } else if widened {
+            self.freed(Instant::now());
         }
         answer
     }

@@ -97,6 +97,8 @@ pub(super) struct State {
     pub(super) wakes: SmallVec<[Waker; 8]>,
     /// The pool was not told yet that this connection takes no more exchanges.
     pub(super) going: bool,
+    /// The server allows more streams than it did, and the pool was not told yet.
+    pub(super) widened: bool,
 }
 
 impl State {
@@ -127,6 +129,7 @@ impl State {
             unflushed: false,
             wakes: SmallVec::new(),
             going: false,
+            widened: false,
         }
     }
 
@@ -354,7 +357,9 @@ impl State {
     }
 
     fn advance(&mut self, now: Instant) {
+        let allowed = self.machine.max_streams();
         let failed = self.machine.process(now).is_err();
+        self.widened |= self.machine.max_streams() > allowed;
         self.machine_alarm = self.machine.poll_timeout(now);
         while let Some(stream) = self.machine.next_stirred() {
             if let Some(seat) = self.seats.get_mut(stream.index()) {
