@@ -8,7 +8,7 @@ use std::{
 
 use http::{HeaderValue, Method};
 use mimus_net::proxy::Proxy;
-use mimus_proto::{BodyLength, Fields, InvalidField};
+use mimus_proto::{BodyLength, Fields, InvalidField, h2};
 
 use crate::{
     Error, Result,
@@ -219,7 +219,7 @@ pub(crate) fn suit_http2(fields: &mut Cow<'_, Fields>) {
         17 => name.eq_ignore_ascii_case("transfer-encoding"),
         _ => false,
     };
-    if fields.iter().any(|(name, value)| unfit(name, value)) {
+    if !h2::can_carry(fields) {
         fields.to_mut().retain(|name, value| !unfit(name, value));
     }
 }

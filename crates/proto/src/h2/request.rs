@@ -93,6 +93,19 @@ impl RequestLine<'_> {
     }
 }
 
+/// Whether none of these fields speaks of the connection, which HTTP/2 has no place for (RFC 9113
+/// section 8.2.2).
+#[must_use]
+pub fn can_carry(fields: &Fields) -> bool {
+    let mut room = [0; 17];
+    fields.raw_of_lengths(RequestLine::LENGTHS).all(|(name, value)| {
+        match lower_of(name, &mut room) {
+            b"te" => is_trailers(value),
+            name => !is_connection_field(name),
+        }
+    })
+}
+
 /// A name of at most 17 bytes in lower case.
 fn lower_of<'a>(name: &[u8], room: &'a mut [u8; 17]) -> &'a [u8] {
     let len = name.len().min(room.len());

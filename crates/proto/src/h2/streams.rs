@@ -7,6 +7,9 @@ use super::flow::{RecvWindow, SendWindow};
 use super::settings::MAX_WINDOW;
 use super::stream::{Asked, Slot, Stream};
 
+/// Places that an idle connection keeps.
+const KEPT: usize = 2;
+
 /// What an identifier stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
@@ -211,11 +214,12 @@ impl Streams {
 
     /// Gives up room that a burst of streams left behind.
     pub(super) fn shrink(&mut self) {
-        if self.free.len() == self.slots.len() {
-            self.slots = Vec::new();
-            self.free = Vec::new();
-            self.stirred = VecDeque::new();
-            self.ids.shrink_to_fit();
+        if self.free.len() == self.slots.len() && self.slots.len() > KEPT {
+            self.slots.truncate(KEPT);
+            self.slots.shrink_to_fit();
+            self.free = (0..KEPT as u32).collect();
+            self.stirred.shrink_to(KEPT);
+            self.ids.shrink_to(KEPT);
         }
     }
 }
