@@ -261,7 +261,7 @@ impl<'a> Call<'a> {
         loop {
             acquired = match acquired {
                 Acquired::Lease(mut lease) => {
-                    let probe = self.probe(&lease, now);
+                    let probe = self.probe(lease.idle_since, now);
                     if !lease.socket.is_stale(probe) {
                         return Ok(Ready::Exclusive(lease));
                     }
@@ -270,7 +270,7 @@ impl<'a> Call<'a> {
                 }
                 Acquired::Shared(shared) => {
                     let place = Reserved::new(shared);
-                    if place.is_alive() {
+                    if place.is_alive(|idle_since| self.probe(idle_since, now)) {
                         return Ok(Ready::Shared(place));
                     }
                     drop(place);
@@ -312,9 +312,9 @@ impl<'a> Call<'a> {
 
     /// How hard to look at an idle connection. A request that could not be repeated had better not be
     /// sent in vain; for others a fresh look is not worth a system call, because a failure is retried.
-    fn probe(&self, conn: &Conn, now: Instant) -> Probe {
+    fn probe(&self, idle_since: Instant, now: Instant) -> Probe {
         let repeatable = self.request.method.is_idempotent() && self.request.body.is_replayable();
-        let fresh = conn.idle_since + IDLE_BEFORE_PROBE > now;
+        let fresh = idle_since + IDLE_BEFORE_PROBE > now;
         if repeatable && fresh { Probe::Free } else { Probe::Thorough }
     }
 

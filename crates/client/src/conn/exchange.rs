@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use mimus_net::{Phase, Runtime, Wait};
+use mimus_net::{Phase, Runtime, Wait, rt::Probe};
 use mimus_proto::{Event, h1::Reuse};
 
 use super::{Conn, Failure, Order, Shared, shared::OnStream};
@@ -53,8 +53,8 @@ impl Reserved {
     }
 
     /// Whether the place can be used: see [`Shared::is_alive`].
-    pub(crate) fn is_alive(&self) -> bool {
-        self.0.is_alive()
+    pub(crate) fn is_alive(&self, probe: impl FnOnce(Instant) -> Probe) -> bool {
+        self.0.is_alive(probe)
     }
 }
 

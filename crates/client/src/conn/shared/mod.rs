@@ -19,7 +19,7 @@ use std::{
     time::Instant,
 };
 
-use mimus_net::{Runtime, dial::Dialed, proxy::Proxy};
+use mimus_net::{Runtime, dial::Dialed, proxy::Proxy, rt::Probe};
 use mimus_proto::h2::{self, Busy};
 
 use self::state::{State, Task};
@@ -84,11 +84,12 @@ impl Shared {
     }
 
     /// Whether a place that was [reserved](Shareable::reserve) can be used: looks for what came while
-    /// nobody waited. If not, the pool is told.
-    pub(crate) fn is_alive(&self) -> bool {
+    /// nobody waited, as hard as `probe` says for a connection idle since then. If not, the pool is
+    /// told.
+    pub(crate) fn is_alive(&self, probe: impl FnOnce(Instant) -> Probe) -> bool {
         let alive = self.0.with(|state| {
             let idle = state.owned == 0;
-            if idle {
+            if idle && (state.machine.awaits_pong() || probe(state.idle_since) == Probe::Thorough) {
                 state.look();
             }
             // A server that did not answer while nobody asked it anything is not asked again.
