@@ -90,6 +90,8 @@ impl Status {
             | Kind::Tls
             | Kind::Proxy => (Code::Unavailable, "no connection to the server"),
             Kind::Closed | Kind::Io => (Code::Unavailable, "the connection was lost"),
+            // What a server does about the deadline that it was told.
+            Kind::Reset if late && reset_code(&error) == Code::Cancelled => PASSED,
             Kind::Reset => (reset_code(&error), "the server reset the call"),
             Kind::Limit => (Code::ResourceExhausted, "a limit of the client was exceeded"),
             Kind::Protocol | Kind::Decode => (Code::Internal, "the server broke the protocol"),
