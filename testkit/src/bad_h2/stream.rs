@@ -243,10 +243,14 @@ fn ignored() -> Vec<BadH2> {
         said("priority", "PRIORITY, which is advice", |stream| {
             [raw(kind::PRIORITY, 0, stream + 2, [0, 0, 0, 0, 16]), ok(stream)].concat()
         }),
-        said("priority-update", "PRIORITY_UPDATE, which no server sends (RFC 9218, 7.1)", |stream| {
-            let update = raw(0x10, 0, 0, [&stream.to_be_bytes()[..], b"u=1, i"].concat());
-            [update, ok(stream)].concat()
-        })
+        said(
+            "priority-update",
+            "PRIORITY_UPDATE, which no server sends (RFC 9218, 7.1)",
+            |stream| {
+                let update = raw(0x10, 0, 0, [&stream.to_be_bytes()[..], b"u=1, i"].concat());
+                [update, ok(stream)].concat()
+            },
+        )
         .ends(&[Outcome::Protocol, Outcome::Answer]),
         said("altsvc-origin", "ALTSVC and ORIGIN frames (RFC 7838, 8336)", |stream| {
             let origin = raw(0xc, 0, 0, [&[0, 9][..], b"https://a"].concat());

@@ -153,7 +153,10 @@ async fn every_way_to_go_wrong_has_its_code() {
         let code = status.code().number();
         assert!(row.codes.contains(&code), "{} ({}): {status:#}", row.path, row.what);
     }
-    assert_eq!(origin.accepted(Port::H2c), 1, "a call that fails costs no connection");
+    // A call that fails costs no connection, but for two that end by their deadline: a connection that
+    // is silent then is not used until it has answered a PING.
+    let opened = origin.accepted(Port::H2c);
+    assert!(opened <= 3, "{opened} connections");
 }
 
 #[tokio::test]
@@ -211,7 +214,8 @@ async fn a_deadline_is_told_and_holds_while_messages_come() {
 
     let asked = Ask { delay_ms: 10, ..ask("", 100_000) };
     let started = Instant::now();
-    let mut replies = channel.method(&path("ServerStream"), ECHO).timeout(limit).server_streaming(asked);
+    let mut replies =
+        channel.method(&path("ServerStream"), ECHO).timeout(limit).server_streaming(asked);
     let mut count = 0;
     let status = loop {
         match soon(replies.message()).await {
@@ -222,13 +226,16 @@ async fn a_deadline_is_told_and_holds_while_messages_come() {
     };
     assert_eq!(status.code(), Code::DeadlineExceeded, "{status:#}");
     assert!(count > 1 && started.elapsed() < limit * 20, "{count}, {:?}", started.elapsed());
+}
 
-    // A server that does not know of deadlines: the call is ours to end.
-    let method = channel.method("mimus.test.v1.Bad/Stalled", Raw).timeout(limit);
+#[tokio::test]
+async fn a_deadline_that_the_server_ignores_resets_the_call() {
+    let origin = Origin::start().unwrap();
+    let limit = Duration::from_millis(200);
+    let method = channel(&origin).method("mimus.test.v1.Bad/Stalled", Raw).timeout(limit);
     let status = soon(method.server_streaming("".into()).message()).await.unwrap_err();
     assert_eq!(status.code(), Code::DeadlineExceeded, "{status:#}");
-    let stalled = seen(&origin, |h2| h2.resets.iter().any(|&(stream, _)| stream == 5)).await;
-    assert!(stalled.resets.contains(&(5, CANCEL)), "{:?}", stalled.resets);
+    assert_eq!(seen(&origin, |h2| !h2.resets.is_empty()).await.resets, [(1, CANCEL)]);
 }
 
 #[tokio::test]
