@@ -222,3 +222,32 @@ mod tests {
         assert_eq!(status.to_string(), "OUT_OF_RANGE: mine");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mimus_proto::h2;
+
+    use super::*;
+
+    #[test]
+    fn what_a_reset_means_depends_on_the_deadline() {
+        let code =
+            |error: StreamError, deadline| Status::of_exchange(error.into(), deadline).code();
+        let reset = |code| StreamError::Reset(code);
+        let now = Instant::now();
+        let (passed, ahead) = (Some(now), now.checked_add(Duration::from_secs(60)));
+        for deadline in [None, ahead] {
+            assert_eq!(code(reset(h2::Code::CANCEL), deadline), Code::Cancelled);
+            assert_eq!(code(reset(h2::Code::NO_ERROR), deadline), Code::Internal);
+            let refused = StreamError::NotProcessed(h2::Code::REFUSED_STREAM);
+            assert_eq!(code(refused, deadline), Code::Unavailable);
+            let left = StreamError::GoneAway(h2::Code::NO_ERROR);
+            assert_eq!(code(left, deadline), Code::Unavailable);
+        }
+        assert_eq!(code(reset(h2::Code::CANCEL), passed), Code::DeadlineExceeded);
+        let calm = reset(h2::Code::ENHANCE_YOUR_CALM);
+        assert_eq!(code(calm, passed), Code::ResourceExhausted);
+    }
+}
