@@ -3,7 +3,10 @@
 mod cases;
 mod messages;
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    io::{self, Write},
+    net::{IpAddr, SocketAddr},
+};
 
 use anyhow::{Context as _, Result, bail};
 use mimus::{Client, TlsConfig, grpc::Channel};
@@ -68,8 +71,7 @@ impl Flags {
 pub(crate) async fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let flags = Flags::read(words)?;
     cases::run(&flags.case, &flags.channel()?).await.context(flags.case.clone())?;
-    println!("{} ok", flags.case);
-    Ok(())
+    Ok(writeln!(io::stdout(), "{} ok", flags.case)?)
 }
 
 #[cfg(test)]

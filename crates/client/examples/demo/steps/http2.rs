@@ -111,6 +111,6 @@ pub async fn deadline(demo: &Demo) -> Result {
     let outcome = method.unary(Ask { delay_ms: 60_000, ..ask("") }).await;
     let status = outcome.err().ok_or("the call succeeded")?;
     ensure!(status.code() == Code::DeadlineExceeded, "{status:#}");
-    let told = demo.last_request()?.header("grpc-timeout").unwrap_or_default().to_owned();
+    let told = demo.last_request()?.header("grpc-timeout").unwrap_or_default();
     Ok(format!("{} after {}, grpc-timeout: {told}", status.code(), ms(started.elapsed())))
 }
