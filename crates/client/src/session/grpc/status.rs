@@ -195,6 +195,7 @@ mod tests {
     use std::time::Duration;
 
     use mimus_net::Phase;
+    use mimus_proto::h2;
 
     use super::*;
 
@@ -221,15 +222,6 @@ mod tests {
         let status = Status::of_exchange(Error::new(Kind::Upload, "x").caused_by(own), None);
         assert_eq!(status.to_string(), "OUT_OF_RANGE: mine");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use mimus_proto::h2;
-
-    use super::*;
 
     #[test]
     fn what_a_reset_means_depends_on_the_deadline() {
