@@ -15,7 +15,7 @@ export PATH := $(TOOLS)/bin:$(PATH)
 MEMBERS = $$(scripts/members.sh)
 
 # Commands that the habits below run; each can be replaced on the command line.
-DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol --example demo
+DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol,grpc-prost --example demo
 BENCH ?= $(CARGO) run --locked -p mimus-bench --
 # The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
 MIMUS ?= target/debug/mimus

@@ -83,6 +83,7 @@ pub(crate) fn build(
 pub(crate) fn for_grpc(flags: &GrpcFlags) -> Result<blocking::Client, Failure> {
     let mut builder = blocking::Client::builder()
         .proxies(proxies(&flags.connection)?)
+        .version(flags.connection.version())
         .proxy_tunnel(flags.connection.proxytunnel)
         .socket_options(socket_options(&flags.connection)?)
         .tls(tls(&flags.tls)?);

@@ -26,7 +26,8 @@ pub(crate) struct GrpcFlags {
     ///
     /// A method is package.Service/Method. "list" shows the services, or the methods of one;
     /// "describe" shows a service, method, message or enum as its definition, or all services. With
-    /// --protoset or --proto these two need no URL. A URL without a scheme is taken as http.
+    /// --protoset or --proto these two need no URL. A URL without a scheme is taken as http, and the
+    /// server is taken to speak HTTP/2, over plain text too, unless --http1.1 says otherwise.
     #[arg(value_name = "WORDS", value_hint = ValueHint::Url)]
     words: Vec<String>,
 

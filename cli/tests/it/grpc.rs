@@ -1,4 +1,5 @@
-//! `mimus grpc`, against a server of a few lines that speaks gRPC over chunked HTTP/1.1.
+//! `mimus grpc`: against a server of a few lines that speaks gRPC over chunked HTTP/1.1, and against the
+//! origin over HTTP/2.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -7,6 +8,7 @@ use std::{
     sync::LazyLock,
 };
 
+use mimus_testkit::{Origin, Port};
 use prost::{Message, Oneof};
 use prost_types::FileDescriptorProto;
 use serde_json::{Value, json};
@@ -266,7 +268,7 @@ fn server(v1: bool) -> String {
 }
 
 fn grpc(words: &[&str]) -> Run {
-    mimus(&[&["grpc"], words].concat())
+    mimus(&[&["grpc", "--http1.1"], words].concat())
 }
 
 /// The documents that a run wrote.
@@ -347,14 +349,17 @@ fn streams_go_both_ways() {
     assert_eq!(none.json()["wingspanMm"], "0");
     let count = grpc(&["-d", "{\"wingspanMm\": 3}", &url, "birds.v1.Birds/Count"]).ok();
     assert_eq!(documents(&count).len(), 3);
-    let talk = mimus_fed(three.as_bytes(), &["grpc", "-d", "@", &url, "birds.v1.Birds/Talk"]).ok();
+    let talk =
+        mimus_fed(three.as_bytes(), &["grpc", "--http1.1", "-d", "@", &url, "birds.v1.Birds/Talk"])
+            .ok();
     assert_eq!(documents(&talk)[2], json!({"wingspanMm": "300"}));
 }
 
 #[test]
 fn a_stream_is_answered_while_it_is_typed() {
     let url = server(true);
-    let mut child = crate::rig::command(&["grpc", "-c", "-d", "@", &url, "birds.v1.Birds/Talk"])
+    let words = ["grpc", "--http1.1", "-c", "-d", "@", &url, "birds.v1.Birds/Talk"];
+    let mut child = crate::rig::command(&words)
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -416,6 +421,75 @@ fn metadata_goes_and_comes() {
     for field in ["grpc-timeout: 1S", "x-bin: *", "Accept:"] {
         grpc(&["-H", field, &url, "birds.v1.Birds/Echo"]).failed(2);
     }
+}
+
+/// Over HTTP/2, which is how gRPC is spoken unless one asks for something else.
+fn over_http2(words: &[&str]) -> Run {
+    mimus(&[&["grpc"], words].concat())
+}
+
+const ECHO: &str = "mimus.test.v1.Echo";
+
+#[test]
+fn the_origin_says_what_it_serves() {
+    let origin = Origin::start().unwrap();
+    let url = origin.url(Port::H2c, "").unwrap();
+    let services = over_http2(&[&url, "list"]).ok();
+    assert!(services.text().lines().any(|line| line == ECHO), "{}", services.text());
+    let methods = over_http2(&[&url, "list", ECHO]).ok();
+    let names = ["BidiStream", "ClientStream", "ServerStream", "Unary"];
+    assert_eq!(
+        methods.text().lines().collect::<Vec<_>>(),
+        names.map(|name| format!("{ECHO}/{name}"))
+    );
+    let described = over_http2(&[&url, "describe", "mimus.test.v1.EchoRequest"]).ok();
+    assert!(described.text().contains("map<string, int64> scores = 8;"), "{}", described.text());
+}
+
+#[test]
+fn the_origin_is_called_by_prior_knowledge_and_over_tls() {
+    let origin = Origin::start().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, origin.ca_pem()).unwrap();
+    let sent = json!({
+        "text": "Zaunkönig", "tags": ["a", "b"], "scores": {"wren": "7"}, "big": "-9007199254740993",
+        "ratio": 0.5, "word": "x", "numbers": [1, -2],
+    });
+    for port in [Port::H2c, Port::H2, Port::H2OrHttp1] {
+        let url = origin.url(port, "").unwrap();
+        let words = ["--cacert", ca.to_str().unwrap(), "-d", &sent.to_string(), &url];
+        let run = over_http2(&[&words[..], &[&format!("{ECHO}/Unary")]].concat()).ok();
+        assert_eq!(run.json()["request"], sent, "{port:?}");
+        assert_eq!(origin.accepted(port), 1, "{port:?}: reflection and call share a connection");
+    }
+    let without = over_http2(&[&origin.url(Port::H2, "").unwrap(), "list"]);
+    without.failed(60);
+}
+
+#[test]
+fn the_origin_streams_both_ways_and_fails_when_told_to() {
+    let origin = Origin::start().unwrap();
+    let url = origin.url(Port::H2c, "").unwrap();
+    let three = r#"{"text": "a"} {"text": "b"} {"text": "c"}"#;
+    let call = |data: &str, method: &str, more: &[&str]| {
+        over_http2(&[more, &["-d", data, &url, &format!("{ECHO}/{method}")]].concat())
+    };
+    assert_eq!(call(three, "ClientStream", &["--gzip"]).ok().json()["received"], 3);
+    let replies = documents(&call(three, "BidiStream", &["-c"]).ok());
+    let texts: Vec<_> = replies.iter().map(|reply| &reply["request"]["text"]).collect();
+    assert_eq!(texts, ["a", "b", "c"]);
+    assert_eq!(documents(&call(r#"{"count": 50}"#, "ServerStream", &[]).ok()).len(), 50);
+
+    let fail = r#"{"count": 3, "fail": {"code": 5, "message": "no bird", "after": 2, "withDetails": true}}"#;
+    let run = call(fail, "ServerStream", &[]);
+    assert_eq!((run.code, documents(&run).len()), (Some(105), 2), "{run:?}");
+    assert!(run.stderr.starts_with("mimus: (105) NOT_FOUND: no bird\n"), "{run:?}");
+    assert!(run.stderr.contains("it was asked for"), "{run:?}");
+    call(r#"{"delayMs": 60000}"#, "Unary", &["-m", "0.3"]).failed(104);
+    let sent = call("{}", "Unary", &["-v", "-H", "echo-flock: 7", "-H", "echo-trailer-rest: 8"]);
+    assert!(sent.stderr.contains("< echo-flock: 7\n"), "{sent:?}");
+    assert!(sent.stderr.contains("< echo-trailer-rest: 8\n"), "{sent:?}");
 }
 
 #[test]

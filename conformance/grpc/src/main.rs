@@ -1,9 +1,12 @@
-//! Makes the calls that the connect conformance runner asks for, through Mimus.
+//! Makes the calls that others' conformance tests ask for, through Mimus.
 //!
-//! The runner writes `ClientCompatRequest`s to the standard input, each behind four bytes of length, and
-//! reads `ClientCompatResponse`s of the same form from the standard output, in any order.
+//! Without arguments it is a client of the connect conformance runner, which writes
+//! `ClientCompatRequest`s to the standard input, each behind four bytes of length, and reads
+//! `ClientCompatResponse`s of the same form from the standard output, in any order. With the flags of
+//! grpc-go's interop client it makes one case against gRPC's interop server.
 
 mod call;
+mod interop;
 mod wire;
 
 use std::{
@@ -27,6 +30,14 @@ const LONGEST: usize = 64 * 1024 * 1024;
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    match std::env::args().len() {
+        0 | 1 => serve_runner().await,
+        _ => interop::run(std::env::args().skip(1)).await,
+    }
+}
+
+/// Does what the runner asks for until it has no more to ask.
+async fn serve_runner() -> Result<()> {
     let (done, mut results) = mpsc::unbounded_channel::<Response>();
     let writer = tokio::spawn(async move {
         let mut out = io::stdout();

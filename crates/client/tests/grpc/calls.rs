@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mimus::{
-    Client, Coding,
+    Client, Coding, Version,
     grpc::{Code, Json, Raw, Status},
     rt,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::rig::{NOTES, Note, Peer, channel, framed, note, peer, soon};
+use crate::rig::{NOTES, Note, Peer, channel, channel_to, framed, note, peer, soon};
 
 const METHOD: &str = "test.Notes/Echo";
 
@@ -44,7 +44,7 @@ async fn a_request_looks_as_the_protocol_says() {
         echo(peer);
     });
     let url = format!("{}/base/", channel_url(&channel));
-    let channel = crate::rig::client().grpc(url).unwrap().timeout(Duration::from_secs(5));
+    let channel = channel_to(&crate::rig::client(), &url).timeout(Duration::from_secs(5));
     let method = channel.metadata("X-Token", "a b").method(METHOD, NOTES);
     let method = method.metadata_bin("x-trace-bin", &[0, 255]);
     // The same method again: it is a value, not a call.
@@ -304,7 +304,7 @@ fn on(runtime: impl rt::Runtime) -> Client {
 }
 
 async fn echoed(client: Client, url: String) -> Note {
-    let method = client.grpc(url).unwrap().method(METHOD, NOTES);
+    let method = channel_to(&client, &url).method(METHOD, NOTES);
     let reply = method.timeout(Duration::from_secs(20)).unary(note("any", 1)).await;
     reply.unwrap().into_message()
 }
@@ -314,7 +314,8 @@ fn any_runtime_and_none() {
     assert_eq!(smol::block_on(echoed(on(rt::Smol), peer(echo))), note("any", 1));
     assert_eq!(rt::Blocking::block_on(echoed(on(rt::Blocking), peer(echo))), note("any", 1));
     let client = mimus::blocking::Client::builder().no_proxy().build().unwrap();
-    let method = client.grpc(peer(echo)).unwrap().method(METHOD, NOTES);
+    let method = client.grpc(peer(echo)).unwrap().version(Version::HTTP_11);
+    let method = method.method(METHOD, NOTES);
     let reply = rt::Blocking::block_on(method.unary(note("blocking", 2))).unwrap();
     assert_eq!(reply.into_message(), note("blocking", 2));
 }

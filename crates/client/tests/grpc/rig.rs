@@ -9,7 +9,7 @@ use std::{
 };
 
 use mimus::{
-    Client,
+    Client, Version,
     grpc::{Channel, Prost},
 };
 
@@ -223,7 +223,12 @@ pub fn client() -> Client {
 
 /// A channel to such a peer.
 pub fn channel(serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Channel {
-    client().grpc(peer(serve)).expect("a URL")
+    channel_to(&client(), &peer(serve))
+}
+
+/// A channel of `client` to such a peer.
+pub fn channel_to(client: &Client, peer: &str) -> Channel {
+    client.grpc(peer).expect("a URL").version(Version::HTTP_11)
 }
 
 /// `future`'s output, or a failed test when it hangs.

@@ -4,7 +4,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use futures_util::{Stream, StreamExt, stream};
-use http::{HeaderValue, Request, Response, uri::PathAndQuery};
+use http::{Request, Response, uri::PathAndQuery};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -86,23 +86,16 @@ async fn talk(
     Ok(tonic::Response::new(request.into_inner().boxed()))
 }
 
-/// Over HTTP/1.1 a server announces the trailers that it will send.
-async fn announcing(request: Request<hyper::body::Incoming>) -> Result<Response<Body>, Infallible> {
-    let mut response = serve(request).await;
-    let names = "grpc-status, grpc-message, grpc-status-details-bin, x-why";
-    response.headers_mut().insert("trailer", HeaderValue::from_static(names));
-    Ok(response)
-}
-
-/// Starts a server of HTTP/1.1 and HTTP/2 on this runtime.
+/// Starts a server of HTTP/2 on this runtime.
 async fn channel() -> Channel {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
             tokio::spawn(async move {
-                let service = TowerToHyperService::new(service_fn(announcing));
-                let server = auto::Builder::new(TokioExecutor::new());
+                let service = service_fn(async |request| Ok::<_, Infallible>(serve(request).await));
+                let service = TowerToHyperService::new(service);
+                let server = auto::Builder::new(TokioExecutor::new()).http2_only();
                 let _ = server.serve_connection(TokioIo::new(socket), service).await;
             });
         }

@@ -104,9 +104,9 @@ impl Section {
         if name != b":status" || !first || self.kind != Kind::Response {
             return Err(PeerMisbehaved::BadPseudoField);
         }
-        // RFC 9110 section 15: three digits, and the first one says the class.
-        let status = StatusCode::from_bytes(value).ok().filter(|status| status.as_u16() < 600);
-        self.status = Some(status.ok_or(PeerMisbehaved::BadStatus)?);
+        // RFC 9110 section 15: three digits; beyond 599 they are as good as a 5xx.
+        let status = StatusCode::from_bytes(value);
+        self.status = Some(status.map_err(|_| PeerMisbehaved::BadStatus)?);
         Ok(())
     }
 

@@ -50,8 +50,16 @@ fn pseudo_fields_are_exactly_the_status_in_front() {
 
 #[test]
 fn a_status_is_three_digits_and_not_101() {
-    for status in ["", "20", "2000", "abc", "+20", "099", "600", "101", " 200"] {
+    for status in ["", "20", "2000", "abc", "+20", "099", "101", " 200"] {
         assert_eq!(malformed_head(&[(":status", status)]), PeerMisbehaved::BadStatus, "{status}");
+    }
+}
+
+#[test]
+fn a_status_that_no_class_has_is_given_on() {
+    for number in [600, 999] {
+        let got = seen(&Method::GET, &[status(1, END_STREAM, &number.to_string())]);
+        assert_eq!(got, [head(number), Seen::End]);
     }
 }
 

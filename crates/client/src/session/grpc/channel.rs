@@ -24,8 +24,9 @@ use crate::{
 /// state to lose: when a connection fails, the next call makes another.
 ///
 /// What is set here is the default of every [`Method`] made from it, which has the same setters. Of the
-/// client's own settings all hold but these: no redirect is followed, no content coding is asked for, and
-/// there is no limit to the time until the head comes or between two messages.
+/// client's own settings all hold but these: no redirect is followed, no content coding is asked for,
+/// there is no limit to the time until the head comes or between two messages, and where the client has
+/// no version of HTTP set it is HTTP/2, over plain text too.
 #[derive(Clone)]
 #[must_use = "a channel does nothing by itself"]
 pub struct Channel {
@@ -138,6 +139,7 @@ impl Channel {
         // A call may take as long as its deadline, and a stream may be silent for as long.
         settings.timeouts.head = None;
         settings.timeouts.idle = None;
+        settings.version.get_or_insert(http::Version::HTTP_2);
         let options = Options::new(request.settings);
         Ok(Channel { client: client.clone(), target: request.target, options })
     }
@@ -162,7 +164,7 @@ impl Channel {
     /// A request with these fields.
     pub(super) fn request(&self, fields: Fields, body: Body) -> Request {
         let (target, settings) = (self.target.clone(), self.options.settings.clone());
-        carried(Request { method: HttpMethod::POST, target, fields, body, settings })
+        Request { method: HttpMethod::POST, target, fields, body, settings }
     }
 
     /// What the protocol wants in a request's head, and the caller's metadata.
@@ -188,14 +190,6 @@ impl Channel {
         fields.extend(metadata)?;
         Ok(fields)
     }
-}
-
-/// gRPC is carried by HTTP/2, unless the caller chose otherwise.
-pub(super) fn carried(mut request: Request) -> Request {
-    if request.settings.version.is_none() {
-        Arc::make_mut(&mut request.settings).version = Some(http::Version::HTTP_2);
-    }
-    request
 }
 
 impl fmt::Debug for Channel {

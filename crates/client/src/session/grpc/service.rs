@@ -13,7 +13,7 @@ use mimus_net::rt::BoxFuture;
 use mimus_proto::{Fields, grpc};
 use tower_service::Service;
 
-use super::{Channel, Code, Status, channel::carried};
+use super::{Channel, Code, Status};
 use crate::{Body, BoxError, Incoming, call, client::Async, request::Request};
 
 /// Takes requests as generated clients make them, with any origin: they go to the channel's. Metadata and
@@ -87,7 +87,7 @@ impl Channel {
         }
         let deadline = total.and_then(|total| Instant::now().checked_add(total));
         let (target, body) = (channel.target, Body::wrap(body));
-        Ok((carried(Request { method: parts.method, target, fields, body, settings }), deadline))
+        Ok((Request { method: parts.method, target, fields, body, settings }, deadline))
     }
 }
 

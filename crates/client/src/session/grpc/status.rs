@@ -90,6 +90,8 @@ impl Status {
             | Kind::Tls
             | Kind::Proxy => (Code::Unavailable, "no connection to the server"),
             Kind::Closed | Kind::Io => (Code::Unavailable, "the connection was lost"),
+            // What a server does about the deadline that it was told.
+            Kind::Reset if late && reset_code(&error) == Code::Cancelled => PASSED,
             Kind::Reset => (reset_code(&error), "the server reset the call"),
             Kind::Limit => (Code::ResourceExhausted, "a limit of the client was exceeded"),
             Kind::Protocol | Kind::Decode => (Code::Internal, "the server broke the protocol"),
@@ -193,6 +195,7 @@ mod tests {
     use std::time::Duration;
 
     use mimus_net::Phase;
+    use mimus_proto::h2;
 
     use super::*;
 
@@ -218,5 +221,25 @@ mod tests {
         let own = Status::new(Code::OutOfRange, "mine");
         let status = Status::of_exchange(Error::new(Kind::Upload, "x").caused_by(own), None);
         assert_eq!(status.to_string(), "OUT_OF_RANGE: mine");
+    }
+
+    #[test]
+    fn what_a_reset_means_depends_on_the_deadline() {
+        let code =
+            |error: StreamError, deadline| Status::of_exchange(error.into(), deadline).code();
+        let reset = |code| StreamError::Reset(code);
+        let now = Instant::now();
+        let (passed, ahead) = (Some(now), now.checked_add(Duration::from_secs(60)));
+        for deadline in [None, ahead] {
+            assert_eq!(code(reset(h2::Code::CANCEL), deadline), Code::Cancelled);
+            assert_eq!(code(reset(h2::Code::NO_ERROR), deadline), Code::Internal);
+            let refused = StreamError::NotProcessed(h2::Code::REFUSED_STREAM);
+            assert_eq!(code(refused, deadline), Code::Unavailable);
+            let left = StreamError::GoneAway(h2::Code::NO_ERROR);
+            assert_eq!(code(left, deadline), Code::Unavailable);
+        }
+        assert_eq!(code(reset(h2::Code::CANCEL), passed), Code::DeadlineExceeded);
+        let calm = reset(h2::Code::ENHANCE_YOUR_CALM);
+        assert_eq!(code(calm, passed), Code::ResourceExhausted);
     }
 }
