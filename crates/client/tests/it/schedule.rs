@@ -23,7 +23,8 @@ use mimus::{
     rt::{BoxFuture, Endpoint, Probe, Runtime, Socket, Wait},
 };
 
-const SEEDS: u64 = 2000;
+/// One alone is run by `SCHEDULE_SEED=n`.
+const SEEDS: u64 = 1000;
 const PREFACE: usize = 24;
 
 /// Xorshift: the same seed is the same schedule.
@@ -131,7 +132,9 @@ impl Wire {
         let Some(payload) = to_server.get(9..9 + len).map(<[u8]>::to_vec) else { return false };
         to_server.drain(..9 + len);
         let number = |at: usize| {
-            payload.get(at..at + 4).map_or(0, |b| i64::from(u32::from_be_bytes([b[0], b[1], b[2], b[3]])))
+            payload
+                .get(at..at + 4)
+                .map_or(0, |b| i64::from(u32::from_be_bytes([b[0], b[1], b[2], b[3]])))
         };
         match kind {
             0 => {
@@ -180,7 +183,8 @@ impl Wire {
         let Wire { to_client, server, dice, .. } = self;
         let window = server.window;
         let can = |a: &Answer| a.heard_all && (!a.head || window.min(a.window) > 0);
-        let ready: Vec<u32> = server.answers.iter().filter(|(_, a)| can(a)).map(|(id, _)| *id).collect();
+        let ready: Vec<u32> =
+            server.answers.iter().filter(|(_, a)| can(a)).map(|(id, _)| *id).collect();
         if ready.is_empty() {
             return false;
         }
@@ -229,7 +233,12 @@ impl Drop for End {
 }
 
 impl Socket for End {
-    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut, _: Wait) -> Poll<io::Result<usize>> {
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut BytesMut,
+        _: Wait,
+    ) -> Poll<io::Result<usize>> {
         let mut wire = self.0.lock().unwrap();
         if wire.to_client.is_empty() {
             wire.reader = Some(cx.waker().clone());
@@ -243,7 +252,11 @@ impl Socket for End {
         Poll::Ready(Ok(n))
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         let mut wire = self.0.lock().unwrap();
         let free = wire.room.saturating_sub(wire.to_server.len());
         if free == 0 {
@@ -448,7 +461,8 @@ fn run(seed: u64, tls: &TlsConfig) {
         _ => Spawns::Drops(dice.below(12)),
     };
     // Who is parked keeps his place: where places are few, that is nobody's fault.
-    let (most, parks) = if dice.one_in(2) { (1 + dice.below(4) as u32, false) } else { (100, true) };
+    let (most, parks) =
+        if dice.one_in(2) { (1 + dice.below(4) as u32, false) } else { (100, true) };
     let world = World {
         spawns,
         most,
@@ -461,7 +475,9 @@ fn run(seed: u64, tls: &TlsConfig) {
     let mut tasks: Vec<Task> = (0..2 + dice.below(9))
         .map(|_| {
             let uploads: Vec<_> = (0..1 + dice.below(3))
-                .map(|_| dice.one_in(3).then(|| if dice.one_in(8) { 150_000 } else { dice.below(3000) }))
+                .map(|_| {
+                    dice.one_in(3).then(|| if dice.one_in(8) { 150_000 } else { dice.below(3000) })
+                })
                 .collect();
             let client = client.clone();
             let mut task = Task::new(Box::pin(async move {
@@ -481,12 +497,21 @@ fn run(seed: u64, tls: &TlsConfig) {
     let note = format!("seed {seed}: {spawns:?}, {most} places, {} tasks", tasks.len());
     assert!(exhaust(&mut tasks, &world, &mut dice), "{note}: somebody waits for ever");
     tasks.iter_mut().for_each(|task| task.parks_at = None);
-    assert!(exhaust(&mut tasks, &world, &mut dice), "{note}: somebody who was parked waits for ever");
+    assert!(
+        exhaust(&mut tasks, &world, &mut dice),
+        "{note}: somebody who was parked waits for ever"
+    );
     assert_eq!(client.pool_stats().in_use, 0, "{note}: {:?}", client.pool_stats());
-    assert!(world.wires.lock().unwrap().iter().all(|w| !w.lock().unwrap().server.overload), "{note}");
+    assert!(
+        world.wires.lock().unwrap().iter().all(|w| !w.lock().unwrap().server.overload),
+        "{note}"
+    );
     drop(client);
     exhaust(&mut tasks, &world, &mut dice);
-    assert!(tasks.iter().all(|task| task.future.is_none()), "{note}: a task outlives its connection");
+    assert!(
+        tasks.iter().all(|task| task.future.is_none()),
+        "{note}: a task outlives its connection"
+    );
     assert!(world.wires.lock().unwrap().iter().all(|w| w.lock().unwrap().closed), "{note}: a leak");
 }
 
@@ -497,12 +522,7 @@ fn every_call_that_is_not_dropped_comes_to_its_end() {
         Some(seed) => seed..seed + 1,
         None => 0..SEEDS,
     };
-    let mut failed = Vec::new();
-    for seed in seeds {
-        let outcome = std::panic::catch_unwind(|| run(seed, &tls));
-        if outcome.is_err() {
-            failed.push(seed);
-        }
-    }
-    assert!(failed.is_empty(), "{} seeds failed, the first: {:?}", failed.len(), failed.first());
+    let failed: Vec<u64> =
+        seeds.filter(|&seed| std::panic::catch_unwind(|| run(seed, &tls)).is_err()).collect();
+    assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
 }

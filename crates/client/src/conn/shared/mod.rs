@@ -112,7 +112,6 @@ impl Shared {
         self.0.lock().reserved += 1;
         Reserved::new(self.clone())
     }
-
 }
 
 // Under the pool's lock, the first and the last wake nobody and tell nobody.

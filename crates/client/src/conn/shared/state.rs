@@ -209,6 +209,12 @@ impl State {
         let driven = if alone {
             self.drive(cx)
         } else {
+            // Who was alone, and led, loses the socket's waker to the crowd.
+            if let Leader::Seat(alone) = self.leader
+                && let Some(waker) = &self.seats[alone].waker
+            {
+                self.crowd.join(alone, waker);
+            }
             // First: another thread may have news at once.
             self.crowd.join(index, cx.waker());
             self.drive(&mut Context::from_waker(&self.crowd_waker()))
