@@ -13,5 +13,6 @@ mod policies;
 mod pool;
 mod review;
 mod routes;
+mod schedule;
 mod support;
 mod timeouts;

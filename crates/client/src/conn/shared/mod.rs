@@ -13,9 +13,10 @@ mod stream;
 
 use std::{
     fmt,
-    future::poll_fn,
+    future::Future,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
-    task::{Poll, Waker},
+    task::{Context, Poll, Waker},
     time::Instant,
 };
 
@@ -118,7 +119,8 @@ impl Shared {
 impl Shareable for Shared {
     fn reserve(&self, _: Instant) -> Place {
         let mut state = self.0.lock();
-        if state.owned == 0 && state.machine.can_open() == Err(Busy::Full) {
+        let full = state.early || state.machine.can_open() == Err(Busy::Full);
+        if state.owned == 0 && full {
             // Nobody reads, and the server may have more to allow by now.
             state.look();
         }
@@ -126,6 +128,9 @@ impl Shareable for Shared {
         match state.machine.can_open() {
             Err(Busy::Going) => Place::Gone,
             Err(Busy::Full) => Place::Full,
+            // RFC 8470 section 4: what is not safe to repeat is not sent as early data. Who dialled saw to
+            // that for himself alone.
+            Ok(()) if state.early => Place::Full,
             // It may be dead: another connection is the safer choice.
             Ok(()) if state.owned > 0 && state.machine.awaits_pong() => Place::Full,
             Ok(()) if taken >= state.machine.max_streams() => Place::Full,
@@ -191,20 +196,31 @@ impl Link {
     }
 
     fn start_task(self: &Arc<Self>) {
-        let link = Arc::downgrade(self);
-        if self.runtime.spawn(Box::pin(drive(link))).is_err() {
-            self.with(State::do_without_task);
+        // One that is refused is dropped, which tells.
+        let _ = self.runtime.spawn(Box::pin(Driver(Arc::downgrade(self))));
+    }
+}
+
+/// The connection's own task. It ends with the connection; a runtime that is shut down drops it before.
+struct Driver(Weak<Link>);
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.0.upgrade() {
+            Some(link) => link.with(|state| state.poll_task(cx)),
+            None => Poll::Ready(()),
         }
     }
 }
 
-/// The connection's own task. It ends with the connection.
-async fn drive(link: Weak<Link>) {
-    poll_fn(|cx| match link.upgrade() {
-        Some(link) => link.with(|state| state.poll_task(cx)),
-        None => Poll::Ready(()),
-    })
-    .await;
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(link) = self.0.upgrade() {
+            link.with(State::do_without_task);
+        }
+    }
 }
 
 impl Drop for Link {

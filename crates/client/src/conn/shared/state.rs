@@ -2,8 +2,8 @@
 
 use std::{
     io::{self, IoSlice},
-    sync::Arc,
-    task::{Context, Poll, Waker},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Wake, Waker},
     time::Instant,
 };
 
@@ -34,6 +34,8 @@ pub(super) enum Leader {
     Seat(usize),
     /// The connection's own task.
     Task,
+    /// All who wait, where no task can be had.
+    Crowd,
 }
 
 /// Who waits for a stream, by [`Stream::index`].
@@ -55,7 +57,7 @@ pub(super) enum Task {
     Running(Waker),
     /// It was woken and has not come yet.
     Roused,
-    /// This runtime drives no tasks: whoever polled last has the socket's waker.
+    /// This runtime drives no tasks, or not this one any more: all who wait are woken to drive.
     Impossible,
 }
 
@@ -78,6 +80,7 @@ pub(super) struct State {
     seats: Vec<Seat>,
     pub(super) leader: Leader,
     pub(super) task: Task,
+    crowd: Arc<Crowd>,
     /// Streams that were not given up, and places promised to exchanges that are not streams yet.
     pub(super) owned: usize,
     pub(super) reserved: u32,
@@ -97,7 +100,7 @@ pub(super) struct State {
     pub(super) wakes: SmallVec<[Waker; 8]>,
     /// The pool was not told yet that this connection takes no more exchanges.
     pub(super) going: bool,
-    /// The server allows more streams than it did, and the pool was not told yet.
+    /// There is room for more streams than there was, and the pool was not told yet.
     pub(super) widened: bool,
 }
 
@@ -118,6 +121,7 @@ impl State {
             seats: Vec::new(),
             leader: Leader::Nobody,
             task: Task::None,
+            crowd: Arc::default(),
             owned: 0,
             reserved: 0,
             served: false,
@@ -159,14 +163,19 @@ impl State {
         }
     }
 
-    /// What came for a stream that is waited for no more: another takes the lead.
+    /// A stream is waited for no more. Where no task drives, and the socket wakes nobody else, the
+    /// others are all woken: any of them may be parked, or gone before it comes.
     pub(super) fn stand_up(&mut self, stream: Stream) {
         let index = stream.index();
         self.seats[index] = Seat::default();
         if self.leader == Leader::Seat(index) {
             self.leader = Leader::Nobody;
-            let next = self.seats.iter_mut().find_map(|seat| seat.waker.take());
-            self.wakes.extend(next);
+        }
+        if matches!(self.task, Task::Impossible) {
+            self.crowd.leave(index);
+            if self.leader == Leader::Nobody {
+                self.wake_all();
+            }
         }
     }
 
@@ -196,13 +205,33 @@ impl State {
         }
         // Who drives need not be woken by it.
         let waker = self.seats[index].waker.take();
-        let driven = self.drive(cx);
+        let alone = self.owned == 1;
+        let driven = if alone {
+            self.drive(cx)
+        } else {
+            // Who was alone, and led, loses the socket's waker to the crowd.
+            if let Leader::Seat(alone) = self.leader
+                && let Some(waker) = &self.seats[alone].waker
+            {
+                self.crowd.join(alone, waker);
+            }
+            // First: another thread may have news at once.
+            self.crowd.join(index, cx.waker());
+            self.drive(&mut Context::from_waker(&self.crowd_waker()))
+        };
         if driven.is_pending() {
             self.seats[index].waker = waker;
             self.sit(cx, index);
-            self.leader = Leader::Seat(index);
+            self.leader = if alone { Leader::Seat(index) } else { Leader::Crowd };
+        } else {
+            // Whoever had the socket's waker may have lost it to us.
+            self.leader = Leader::Nobody;
         }
         driven
+    }
+
+    fn crowd_waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.crowd))
     }
 
     fn sit(&mut self, cx: &mut Context<'_>, index: usize) {
@@ -227,6 +256,7 @@ impl State {
         for _ in 0..ROUNDS {
             if self.is_over() {
                 (self.task, self.leader) = (Task::None, Leader::Nobody);
+                self.wake_all();
                 return Poll::Ready(());
             }
             if self.leader != Leader::Task || self.drive(cx).is_pending() {
@@ -247,6 +277,9 @@ impl State {
         if self.leader == Leader::Task {
             return self.rouse();
         }
+        if self.leader == Leader::Crowd {
+            return self.write(&mut Context::from_waker(&self.crowd_waker()));
+        }
         self.write(&mut Context::from_waker(Waker::noop()));
         if let Leader::Seat(index) = self.leader
             && self.owes()
@@ -263,15 +296,17 @@ impl State {
 
     /// Looks for what came while nobody waited: whether the connection still serves.
     pub(super) fn look(&mut self) {
-        let now = Instant::now();
-        if self.machine_alarm.is_some_and(|at| at <= now) {
-            self.ring(now);
-        }
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..ROUNDS {
             if self.is_over() || self.drive(&mut cx).is_pending() {
                 break;
             }
+        }
+        self.leader = Leader::Nobody;
+        // Only now: what the server was to answer in time may have lain there.
+        let now = Instant::now();
+        if self.machine_alarm.is_some_and(|at| at <= now) {
+            self.ring(now);
         }
     }
 
@@ -357,9 +392,15 @@ impl State {
     }
 
     fn advance(&mut self, now: Instant) {
-        let allowed = self.machine.max_streams();
+        let (allowed, open) = (self.machine.max_streams(), self.machine.open_streams());
         let failed = self.machine.process(now).is_err();
         self.widened |= self.machine.max_streams() > allowed;
+        // Its owner may take his time with what came: the place is free all the same.
+        self.widened |= self.machine.open_streams() < open;
+        if self.early && self.machine.peer_settings().is_some() {
+            self.learn_tls();
+            self.widened = true;
+        }
         self.machine_alarm = self.machine.poll_timeout(now);
         while let Some(stream) = self.machine.next_stirred() {
             if let Some(seat) = self.seats.get_mut(stream.index()) {
@@ -439,17 +480,53 @@ impl State {
         }
     }
 
-    /// What TLS agreed on is certain once an answer came.
-    pub(super) fn learn_tls(&mut self) {
+    /// What TLS agreed on is certain once the server spoke, and nothing travels as early data then.
+    fn learn_tls(&mut self) {
         if std::mem::take(&mut self.early) {
             Arc::make_mut(&mut self.info).tls = self.socket.tls().cloned();
         }
     }
 
-    /// Nothing drives a task here: whoever waits does it.
+    /// The connection's task is no more: the runtime took none, or was shut down under it. Whoever
+    /// waits drives from now on.
     pub(super) fn do_without_task(&mut self) {
-        (self.task, self.leader) = (Task::Impossible, Leader::Nobody);
+        if !self.is_over() {
+            (self.task, self.leader) = (Task::Impossible, Leader::Nobody);
+        }
         self.wake_all();
+    }
+}
+
+/// Who waits where no task drives, by [`Stream::index`]: woken all together. One alone might be
+/// parked with what is the others' too.
+#[derive(Debug, Default)]
+struct Crowd(Mutex<Vec<Option<Waker>>>);
+
+impl Crowd {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<Waker>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(&self, index: usize, waker: &Waker) {
+        let mut wakers = self.lock();
+        if wakers.len() <= index {
+            wakers.resize(index + 1, None);
+        }
+        let left = wakers[index].replace(waker.clone());
+        drop(wakers);
+        drop(left);
+    }
+
+    fn leave(&self, index: usize) {
+        let left = self.lock().get_mut(index).and_then(Option::take);
+        drop(left);
+    }
+}
+
+impl Wake for Crowd {
+    fn wake(self: Arc<Self>) {
+        let wakers = std::mem::take(&mut *self.lock());
+        wakers.into_iter().flatten().for_each(Waker::wake);
     }
 }
 

@@ -250,7 +250,6 @@ impl OnStream {
             Some(Event::Head(head)) => {
                 self.remaining = self.length_of(head);
                 (self.phase, self.heard, self.stirred) = (Phase::Body, true, true);
-                state.learn_tls();
                 self.info = Arc::clone(&state.info);
                 // RFC 9110 section 10.1.1: a final status instead of 100 means that the body is not
                 // wanted.
