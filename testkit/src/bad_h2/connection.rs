@@ -87,6 +87,8 @@ fn idle(word: &str, end: After) -> BadH2 {
         Box::pin(async move {
             peer.open(&[]).await?;
             peer.answer().await?;
+            // A reset would take along what the client has not read yet.
+            peer.settle().await;
             Ok(end)
         })
     })

@@ -218,6 +218,7 @@ impl Streams {
             self.slots.truncate(KEPT);
             self.slots.shrink_to_fit();
             self.free = (0..KEPT as u32).collect();
+            self.stirred.retain(|&index| (index as usize) < KEPT);
             self.stirred.shrink_to(KEPT);
             self.ids.shrink_to(KEPT);
         }
