@@ -201,3 +201,35 @@ async fn what_belongs_to_a_connection_is_not_sent(b: Bench) {
         assert!(!text.contains(name), "{name} in {text}");
     }
 }
+
+/// Tasks that are cut off anywhere, on threads that run side by side.
+#[test]
+fn a_thousand_streams_outlive_tasks_that_are_aborted() {
+    crate::support::run(crate::support::Kind::TokioMulti, async |b: Bench| {
+        let client = over_h2(&b);
+        client.get(h2c(&b, "/get")).send().await.unwrap();
+        let tasks: Vec<_> = (0..1000_u64)
+            .map(|n| {
+                let (client, url) =
+                    (client.clone(), h2c(&b, &format!("/bytes/{}", n * 37 % 40_000)));
+                tokio::spawn(async move {
+                    client.get(url).send().await?.bytes().await.map(|body| body.len() as u64)
+                })
+            })
+            .collect();
+        for (n, task) in (0_u64..).zip(&tasks) {
+            if n % 3 == 0 {
+                tokio::task::yield_now().await;
+                task.abort();
+            }
+        }
+        for (n, task) in (0_u64..).zip(tasks) {
+            match task.await {
+                Ok(len) => assert_eq!(len.unwrap(), n * 37 % 40_000),
+                Err(cut_off) => assert!(cut_off.is_cancelled() && n % 3 == 0, "{n}: {cut_off}"),
+            }
+        }
+        client.get(h2c(&b, "/get")).send().await.unwrap();
+        assert_eq!(client.pool_stats().in_use, 0);
+    });
+}

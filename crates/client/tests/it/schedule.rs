@@ -212,7 +212,7 @@ impl Wire {
     fn step(&mut self) -> (bool, Vec<Waker>) {
         let mut wakers = Vec::new();
         let first = self.dice.one_in(2);
-        let moved = if first { self.hear() || self.say() } else { self.say() || self.hear() };
+        let moved = (first && self.hear()) || self.say() || self.hear();
         if self.to_server.len() < self.room {
             wakers.extend(self.writer.take());
         }
