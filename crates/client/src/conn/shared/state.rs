@@ -280,16 +280,27 @@ impl State {
         !self.machine.wants_read()
     }
 
-    /// Writes, and reads once. Ready when something came, or the connection is over.
+    /// Writes, and reads once. Ready when something came, when what was written made room for more of
+    /// a body, or when the connection is over.
     fn drive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_over() {
             return Poll::Ready(());
         }
-        self.write(cx);
-        self.read(cx)
+        let room = self.write(cx);
+        match self.read(cx) {
+            Poll::Pending if room => Poll::Ready(()),
+            read => read,
+        }
     }
 
-    fn write(&mut self, cx: &mut Context<'_>) {
+    /// Writes what there is. Whether that was news to a stream: it has room for more of its body. A
+    /// server with wide windows need not say a word before it has all of it.
+    fn write(&mut self, cx: &mut Context<'_>) -> bool {
+        self.write_out(cx);
+        self.wake_stirred()
+    }
+
+    fn write_out(&mut self, cx: &mut Context<'_>) {
         while self.machine.has_output() {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = self.machine.poll_transmit(&mut slices);
@@ -361,11 +372,7 @@ impl State {
         let failed = self.machine.process(now).is_err();
         self.widened |= self.machine.max_streams() > allowed;
         self.machine_alarm = self.machine.poll_timeout(now);
-        while let Some(stream) = self.machine.next_stirred() {
-            if let Some(seat) = self.seats.get_mut(stream.index()) {
-                self.wakes.extend(seat.waker.take());
-            }
-        }
+        self.wake_stirred();
         if failed {
             // The machine has told the server why.
             let mut slices = [IoSlice::new(&[]); SLICES];
@@ -390,6 +397,18 @@ impl State {
     pub(super) fn io_error(&self) -> Option<io::Error> {
         let broken = self.broken.as_ref()?;
         Some(io::Error::new(broken.kind, broken.text.clone()))
+    }
+
+    /// Has those woken for whose streams there is news. Whether there was any.
+    fn wake_stirred(&mut self) -> bool {
+        let mut any = false;
+        while let Some(stream) = self.machine.next_stirred() {
+            any = true;
+            if let Some(seat) = self.seats.get_mut(stream.index()) {
+                self.wakes.extend(seat.waker.take());
+            }
+        }
+        any
     }
 
     fn wake_all(&mut self) {
