@@ -40,6 +40,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Upload a file in a form.", "mimus -F photo=@cat.jpg -F title=Cat localhost:8080/upload"),
     ("Go on with a download that broke.", "mimus -C - -O https://example.com/large.iso"),
     (
+        "Speak HTTP/2 to a server without TLS.",
+        "mimus -v --http2-prior-knowledge http://localhost:8080/",
+    ),
+    (
         "Measure.",
         "mimus -s -o /dev/null -w '%{time_connect} %{time_total}\\n' https://example.com/",
     ),
@@ -178,7 +182,7 @@ fn variables() -> String {
 }
 
 fn version() -> String {
-    let protocols = "HTTP/1.0, HTTP/1.1";
+    let protocols = "HTTP/1.0, HTTP/1.1, HTTP/2, gRPC";
     let rest = "TLS 1.2 and 1.3, gzip, deflate, br, zstd, HTTP and SOCKS proxies, Unix sockets";
     format!("mimus {}\n{protocols}; {rest}\n", env!("CARGO_PKG_VERSION"))
 }

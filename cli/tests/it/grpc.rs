@@ -1,13 +1,16 @@
-//! `mimus grpc`: against a server of a few lines that speaks gRPC over chunked HTTP/1.1, and against the
-//! origin over HTTP/2.
+//! `mimus grpc`, against a server of a few lines that speaks gRPC over another's HTTP/2, and against
+//! the origin.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
     path::{Path, PathBuf},
-    sync::LazyLock,
+    sync::{LazyLock, mpsc},
 };
 
+use bytes::{Buf, Bytes};
+use h2::{RecvStream, server::SendResponse};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use mimus_testkit::{Origin, Port};
 use prost::{Message, Oneof};
 use prost_types::FileDescriptorProto;
@@ -113,31 +116,31 @@ fn reflect(question: &[u8]) -> Vec<u8> {
     found.unwrap_or_else(|| field(7, &[&[8, 5][..], &field(2, b"no such bird")].concat()))
 }
 
-/// One connection.
+/// One call, on a thread of its own.
 struct Peer {
-    stream: BufReader<TcpStream>,
+    /// The target, and the fields by lines.
+    target: String,
     head: String,
-    chunked: bool,
-    left: usize,
+    /// What of the body has come.
+    body: mpsc::Receiver<Bytes>,
+    unread: Bytes,
+    answer: tokio::sync::mpsc::UnboundedSender<Said>,
+}
+
+/// A part of an answer.
+enum Said {
+    Head(Response<()>),
+    Data(Bytes),
+    Trailers(HeaderMap),
 }
 
 impl Peer {
     fn read(&mut self, to: &mut [u8]) -> Option<()> {
         for byte in to {
-            while self.left == 0 {
-                if !self.chunked {
-                    return None;
-                }
-                let mut line = String::new();
-                while line.trim().is_empty() {
-                    line.clear();
-                    self.stream.read_line(&mut line).ok().filter(|&n| n > 0)?;
-                }
-                self.left = usize::from_str_radix(line.trim(), 16).unwrap();
-                self.chunked = self.left > 0;
+            while self.unread.is_empty() {
+                self.unread = self.body.recv().ok()?;
             }
-            self.stream.read_exact(std::slice::from_mut(byte)).ok()?;
-            self.left -= 1;
+            *byte = self.unread.get_u8();
         }
         Some(())
     }
@@ -150,33 +153,34 @@ impl Peer {
         Some(message)
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    fn say(&mut self, said: Said) {
         // A client that left is the test's business.
-        let _ = self.stream.get_mut().write_all(bytes);
+        let _ = self.answer.send(said);
     }
 
     fn begin(&mut self) {
-        self.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: application/grpc\r\nx-flock: 7\r\n\
-              transfer-encoding: chunked\r\n\r\n",
-        );
+        let head = Response::builder().header("content-type", "application/grpc");
+        self.say(Said::Head(head.header("x-flock", "7").body(()).unwrap()));
     }
 
     fn send(&mut self, message: &[u8]) {
-        let size = format!("{:x}\r\n\0", message.len() + 5);
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
-        self.write(&[size.as_bytes(), &length, message, b"\r\n"].concat());
+        self.say(Said::Data([&[0], &length[..], message].concat().into()));
     }
 
     fn end(&mut self, trailers: &str) {
-        self.write(format!("0\r\n{trailers}x-rest: none\r\n\r\n").as_bytes());
+        let lines = trailers.lines().chain(["x-rest: none"]);
+        let fields = lines.map(|line| {
+            let (name, value) = line.trim().split_once(": ").unwrap();
+            (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap())
+        });
+        self.say(Said::Trailers(fields.collect()));
     }
 
     fn serve(&mut self, v1: bool) {
-        let path = self.head.split(' ').nth(1).unwrap().to_owned();
         let ok = "grpc-status: 0\r\n";
         self.begin();
-        match path.as_str() {
+        match self.target.clone().as_str() {
             "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" if !v1 => {
                 return self.end("grpc-status: 12\r\n");
             }
@@ -242,33 +246,72 @@ impl Peer {
 fn server(v1: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut peer = Peer {
-                    stream: BufReader::new(stream),
-                    head: String::new(),
-                    chunked: false,
-                    left: 0,
-                };
-                while !peer.head.ends_with("\r\n\r\n") {
-                    if peer.stream.read_line(&mut peer.head).is_ok_and(|n| n == 0) {
-                        return;
-                    }
-                }
-                let length =
-                    peer.head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-                peer.left = length.map_or(0, |length| length.parse().unwrap());
-                peer.chunked = length.is_none();
-                peer.serve(v1);
-            });
-        }
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::spawn(connection(socket, v1));
+            }
+        });
     });
     address.to_string()
 }
 
+async fn connection(socket: tokio::net::TcpStream, v1: bool) {
+    let Ok(mut calls) = h2::server::handshake(socket).await else { return };
+    while let Some(Ok((request, respond))) = calls.accept().await {
+        let (body_in, body) = mpsc::channel();
+        let (answer, answer_out) = tokio::sync::mpsc::unbounded_channel();
+        let (request, incoming) = request.into_parts();
+        let request = Request::from_parts(request, ());
+        let fields = request.headers().iter();
+        let lines = fields.map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap()));
+        let mut peer = Peer {
+            target: request.uri().path().to_owned(),
+            head: lines.collect(),
+            body,
+            unread: Bytes::new(),
+            answer,
+        };
+        std::thread::spawn(move || peer.serve(v1));
+        tokio::spawn(take(incoming, body_in));
+        tokio::spawn(give(respond, answer_out));
+    }
+}
+
+async fn take(mut body: RecvStream, to: mpsc::Sender<Bytes>) {
+    while let Some(Ok(data)) = body.data().await {
+        let _ = body.flow_control().release_capacity(data.len());
+        if to.send(data).is_err() {
+            return;
+        }
+    }
+}
+
+async fn give(
+    mut respond: SendResponse<Bytes>,
+    mut from: tokio::sync::mpsc::UnboundedReceiver<Said>,
+) {
+    let mut stream = None;
+    while let Some(said) = from.recv().await {
+        let given = match (said, &mut stream) {
+            (Said::Head(head), _) => {
+                respond.send_response(head, false).map(|opened| stream = Some(opened))
+            }
+            (Said::Data(data), Some(stream)) => stream.send_data(data, false),
+            (Said::Trailers(trailers), Some(stream)) => stream.send_trailers(trailers),
+            (_, None) => return,
+        };
+        if given.is_err() {
+            return;
+        }
+    }
+}
+
 fn grpc(words: &[&str]) -> Run {
-    mimus(&[&["grpc", "--http1.1"], words].concat())
+    mimus(&[&["grpc"], words].concat())
 }
 
 /// The documents that a run wrote.
@@ -349,16 +392,14 @@ fn streams_go_both_ways() {
     assert_eq!(none.json()["wingspanMm"], "0");
     let count = grpc(&["-d", "{\"wingspanMm\": 3}", &url, "birds.v1.Birds/Count"]).ok();
     assert_eq!(documents(&count).len(), 3);
-    let talk =
-        mimus_fed(three.as_bytes(), &["grpc", "--http1.1", "-d", "@", &url, "birds.v1.Birds/Talk"])
-            .ok();
+    let talk = mimus_fed(three.as_bytes(), &["grpc", "-d", "@", &url, "birds.v1.Birds/Talk"]).ok();
     assert_eq!(documents(&talk)[2], json!({"wingspanMm": "300"}));
 }
 
 #[test]
 fn a_stream_is_answered_while_it_is_typed() {
     let url = server(true);
-    let words = ["grpc", "--http1.1", "-c", "-d", "@", &url, "birds.v1.Birds/Talk"];
+    let words = ["grpc", "-c", "-d", "@", &url, "birds.v1.Birds/Talk"];
     let mut child = crate::rig::command(&words)
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())

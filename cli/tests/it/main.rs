@@ -8,6 +8,7 @@ mod curl;
 mod download;
 mod exit_codes;
 mod grpc;
+mod http2;
 mod rig;
 mod show;
 mod transport;

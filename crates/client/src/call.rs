@@ -401,6 +401,7 @@ impl<'a> Call<'a> {
             method: line.method,
             url: &self.request.target.url,
             target: line.target,
+            version: ready.version(),
             fields: line.fields,
         };
         tell(hooks, &sending);

@@ -45,9 +45,12 @@ pub enum Kind {
     Tls,
     /// The proxy refused, misbehaved, or wants (other) credentials.
     Proxy,
-    /// The peer closed or reset the connection before the exchange was over.
+    /// The peer closed or reset the connection before the exchange was over, or said over HTTP/2 that
+    /// it did not process the request (REFUSED_STREAM, GOAWAY); the latter is
+    /// [retryable](Error::is_retryable).
     Closed,
-    /// The server reset the stream of this exchange (HTTP/2); the connection may go on.
+    /// The server reset the stream of this exchange (HTTP/2), and may have acted on the request; the
+    /// connection may go on.
     Reset,
     /// Another failure of the operating system on an open connection.
     Io,
@@ -159,13 +162,15 @@ impl Error {
         }
     }
 
-    /// Whether any byte of the request may have reached the server.
+    /// Whether the server may have acted on the request: a byte of it left, and the server did not say
+    /// that it processed nothing of it (RFC 9113 section 8.7).
     pub fn was_sent(&self) -> bool {
         self.0.sent
     }
 
     /// Whether the same call may succeed when made again and is safe to make again whatever its
-    /// method: the failure is of a passing kind, and the server has seen nothing of the request.
+    /// method: the failure is of a passing kind, and nothing of the request [was
+    /// sent](Self::was_sent), or the server said that it did not process it.
     pub fn is_retryable(&self) -> bool {
         let passing = matches!(
             self.0.kind,

@@ -87,6 +87,19 @@ fn openings() -> Vec<BadH2> {
         )
         .ask(Ask::Upload),
         row(
+            "window-wide",
+            "windows of 1 GiB from the start, and not a word until the upload is whole",
+            play!(|peer|
+                peer.open(&[(setting::INITIAL_WINDOW_SIZE, 1 << 30)]).await?;
+                peer.send(window_update(0, 1 << 30)).await?;
+                let (stream, _) = peer.head().await?;
+                peer.whole(stream).await?;
+                peer.send(ok(stream)).await?;
+                peer.behave().await?;
+            ),
+        )
+        .ask(Ask::Upload),
+        row(
             "window-negative",
             "SETTINGS make a used window negative; it is opened again later (6.9.2)",
             play!(|peer|

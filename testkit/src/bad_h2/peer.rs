@@ -178,6 +178,16 @@ impl Peer {
         }
     }
 
+    /// Reads the rest of a request's body without giving credit for it.
+    pub(super) async fn whole(&mut self, stream: u32) -> io::Result<()> {
+        loop {
+            let head = self.next().await?.head;
+            if head.stream == stream && head.kind == kind::DATA && head.has(flag::END_STREAM) {
+                return Ok(());
+            }
+        }
+    }
+
     /// Reads so many bytes of a body without giving credit for them.
     pub(super) async fn take(&mut self, most: usize) -> io::Result<()> {
         let mut taken = 0;

@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::Version;
 use mimus_net::{Phase, Runtime, Wait, rt::Probe};
 use mimus_proto::{Event, h1::Reuse};
 
@@ -75,6 +76,14 @@ impl Ready {
         match self {
             Ready::Exclusive(lease) => lease.is_reused(),
             Ready::Shared(place) => place.0.has_served(),
+        }
+    }
+
+    /// The version of HTTP that it speaks.
+    pub(crate) fn version(&self) -> Version {
+        match self {
+            Ready::Exclusive(_) => Version::HTTP_11,
+            Ready::Shared(_) => Version::HTTP_2,
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, Version};
 use mimus_net::{
     dial::{DialTimings, Dialed},
     proxy::Proxy,
@@ -75,6 +75,8 @@ pub enum Observation<'a> {
         url: &'a Url,
         /// The request target as written.
         target: &'a str,
+        /// The version of HTTP it is said in.
+        version: Version,
         /// The fields as written, `Host` included.
         fields: &'a Fields,
     },

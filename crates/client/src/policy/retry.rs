@@ -1,8 +1,9 @@
 //! Retries: whether an attempt that came to nothing may be made again, and when.
 //!
-//! Two things are repeated without asking, because the server cannot have acted on them twice: an
-//! attempt of which nothing was sent, and an idempotent one on a reused connection that turned out
-//! closed. All else is the choice of a [`RetryPolicy`].
+//! Three things are repeated without asking, because the server cannot have acted on them twice: an
+//! attempt of which nothing was sent, one that the server says it did not process (RFC 9113 section
+//! 8.7), and an idempotent one on a reused connection that turned out closed. All else is the choice of
+//! a [`RetryPolicy`].
 
 use http::{Method, StatusCode};
 use std::fmt;
@@ -131,9 +132,13 @@ pub fn decide(
         return Verdict::Done;
     }
     if let Some(history) = free_of_charge(attempted) {
-        return match refusal_pause(attempted, history) {
-            Some(pause) => Verdict::RetryAt(now().instant + pause, history),
-            None => Verdict::RetryNow(history),
+        let Some(pause) = refusal_pause(attempted, history) else {
+            return Verdict::RetryNow(history);
+        };
+        let at = now().instant + pause;
+        return match deadline {
+            Some(deadline) if at >= deadline => Verdict::Done,
+            _ => Verdict::RetryAt(at, history),
         };
     }
     match policy {

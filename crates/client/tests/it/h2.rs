@@ -17,12 +17,14 @@ on_every_runtime!(
     a_body_goes_both_ways,
     a_server_without_http2_is_told_apart,
     a_body_larger_than_every_window_arrives,
+    an_upload_waits_for_no_word_that_is_not_needed,
     a_response_that_nobody_reads_holds_up_no_other,
     cold_calls_share_one_dial,
     calls_that_are_dropped_anywhere_hold_up_no_other,
     a_total_timeout_fires_on_a_server_that_never_answers,
     trailers_and_interim_responses_arrive,
     what_belongs_to_a_connection_is_not_sent,
+    a_refused_request_may_be_made_again_and_a_reset_one_may_not,
 );
 
 fn h2c(b: &Bench, path: &str) -> String {
@@ -93,6 +95,16 @@ async fn a_body_larger_than_every_window_arrives(b: Bench) {
     assert_eq!(got, 30_000_000);
     let sent = client.post(h2c(&b, "/upload")).body(vec![7; 20_000_000]).send().await.unwrap();
     assert!(sent.text().await.unwrap().contains("20000000"));
+}
+
+/// A server whose windows are wide has nothing to say until it has all of the body: what was written
+/// makes room for more of it.
+async fn an_upload_waits_for_no_word_that_is_not_needed(b: Bench) {
+    let url = b.origin.bad_h2_url("window-wide", false).unwrap();
+    let pieces = (0..500).map(|_| Ok::<_, std::io::Error>(vec![7_u8; 16 * 1024]));
+    let body = mimus::Body::stream(futures_util::stream::iter(pieces));
+    let call = over_h2(&b).post(url).body(body).timeout(std::time::Duration::from_secs(10));
+    assert_eq!(call.send().await.unwrap().text().await.unwrap(), "ok");
 }
 
 async fn a_response_that_nobody_reads_holds_up_no_other(b: Bench) {
@@ -232,4 +244,23 @@ fn a_thousand_streams_outlive_tasks_that_are_aborted() {
         client.get(h2c(&b, "/get")).send().await.unwrap();
         assert_eq!(client.pool_stats().in_use, 0);
     });
+}
+
+/// RFC 9113 section 8.7.
+async fn a_refused_request_may_be_made_again_and_a_reset_one_may_not(b: Bench) {
+    for (row, kind, sent) in [
+        ("reset-before-head-refused", Kind::Closed, false),
+        ("reset-before-head-internal", Kind::Reset, true),
+        ("reset-in-body-refused", Kind::Reset, true),
+    ] {
+        let url = b.origin.bad_h2_url(row, false).unwrap();
+        let call = over_h2(&b).post(url).body("chirp").send().await;
+        let error = match call {
+            Ok(response) => response.bytes().await.unwrap_err(),
+            Err(error) => error,
+        };
+        let got = (error.was_sent(), error.is_retryable());
+        assert_eq!(got, (sent, !sent), "{row}: {error:#}");
+        assert_eq!(error.kind(), kind, "{row}: {error:#}");
+    }
 }

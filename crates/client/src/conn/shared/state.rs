@@ -87,6 +87,8 @@ pub(super) struct State {
     /// Whether a stream was ever opened.
     pub(super) served: bool,
     pub(super) idle_since: Instant,
+    /// When the server was last heard of.
+    heard_at: Instant,
     /// No later than the first of the seats' deadlines.
     alarm: Option<Instant>,
     /// When the machine wants to hear of the time.
@@ -126,6 +128,7 @@ impl State {
             reserved: 0,
             served: false,
             idle_since,
+            heard_at: idle_since,
             alarm: None,
             machine_alarm: None,
             set_alarm_at: None,
@@ -278,7 +281,8 @@ impl State {
             return self.rouse();
         }
         if self.leader == Leader::Crowd {
-            return self.write(&mut Context::from_waker(&self.crowd_waker()));
+            self.write(&mut Context::from_waker(&self.crowd_waker()));
+            return;
         }
         self.write(&mut Context::from_waker(Waker::noop()));
         if let Leader::Seat(index) = self.leader
@@ -315,16 +319,27 @@ impl State {
         !self.machine.wants_read()
     }
 
-    /// Writes, and reads once. Ready when something came, or the connection is over.
+    /// Writes, and reads once. Ready when something came, when what was written made room for more of
+    /// a body, or when the connection is over.
     fn drive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_over() {
             return Poll::Ready(());
         }
-        self.write(cx);
-        self.read(cx)
+        let room = self.write(cx);
+        match self.read(cx) {
+            Poll::Pending if room => Poll::Ready(()),
+            read => read,
+        }
     }
 
-    fn write(&mut self, cx: &mut Context<'_>) {
+    /// Writes what there is. Whether that was news to a stream: it has room for more of its body. A
+    /// server with wide windows need not say a word before it has all of it.
+    fn write(&mut self, cx: &mut Context<'_>) -> bool {
+        self.write_out(cx);
+        self.wake_stirred()
+    }
+
+    fn write_out(&mut self, cx: &mut Context<'_>) {
         while self.machine.has_output() {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = self.machine.poll_transmit(&mut slices);
@@ -378,7 +393,8 @@ impl State {
                 return Poll::Ready(());
             }
         }
-        self.process(Instant::now());
+        self.heard_at = Instant::now();
+        self.process(self.heard_at);
         Poll::Ready(())
     }
 
@@ -402,11 +418,7 @@ impl State {
             self.widened = true;
         }
         self.machine_alarm = self.machine.poll_timeout(now);
-        while let Some(stream) = self.machine.next_stirred() {
-            if let Some(seat) = self.seats.get_mut(stream.index()) {
-                self.wakes.extend(seat.waker.take());
-            }
-        }
+        self.wake_stirred();
         if failed {
             // The machine has told the server why.
             let mut slices = [IoSlice::new(&[]); SLICES];
@@ -431,6 +443,18 @@ impl State {
     pub(super) fn io_error(&self) -> Option<io::Error> {
         let broken = self.broken.as_ref()?;
         Some(io::Error::new(broken.kind, broken.text.clone()))
+    }
+
+    /// Has those woken for whose streams there is news. Whether there was any.
+    fn wake_stirred(&mut self) -> bool {
+        let mut any = false;
+        while let Some(stream) = self.machine.next_stirred() {
+            any = true;
+            if let Some(seat) = self.seats.get_mut(stream.index()) {
+                self.wakes.extend(seat.waker.take());
+            }
+        }
+        any
     }
 
     fn wake_all(&mut self) {
@@ -477,6 +501,13 @@ impl State {
         if self.machine.can_open().is_ok() {
             self.machine.go_away(h2::Code::NO_ERROR);
             self.going = true;
+        }
+    }
+
+    /// Asks whether the server lives, which nothing has told since `since`.
+    pub(super) fn doubt(&mut self, since: Instant) {
+        if self.heard_at <= since {
+            self.machine.ping(Instant::now());
         }
     }
 

@@ -41,7 +41,8 @@ pub(crate) struct OnStream {
     sending: Sending,
     phase: Phase,
     deadlines: Deadlines,
-    /// When the present phase is over.
+    /// From when the present phase is timed, and when it is over.
+    since: Instant,
     until: Option<Instant>,
     /// Something moved since `until` was set, or the phase is new.
     stirred: bool,
@@ -108,6 +109,7 @@ impl OnStream {
             stream,
             sending,
             phase,
+            since: now,
             until: deadlines.of(limit, now),
             deadlines,
             stirred: false,
@@ -193,7 +195,7 @@ impl OnStream {
                 }
                 if state.is_expired(stream) {
                     // The server may be gone, which others want to know.
-                    state.machine.ping(Instant::now());
+                    state.doubt(self.since);
                     return Err(self.timed_out());
                 }
                 Ok(state.poll_news(cx, stream, self.until).map(|()| None))
@@ -227,7 +229,7 @@ impl OnStream {
                 }
                 if state.is_expired(stream) {
                     // The server may be gone, which others want to know.
-                    state.machine.ping(Instant::now());
+                    state.doubt(self.since);
                     return Err(self.timed_out());
                 }
                 Ok(state.poll_news(cx, stream, self.until).map(|()| false))
@@ -363,10 +365,13 @@ impl OnStream {
             // It has its time from when the request was sent, whatever comes before it.
             Phase::Head if self.awaited => {}
             Phase::Head => {
-                self.awaited = true;
+                (self.awaited, self.since) = (true, now);
                 self.until = self.deadlines.of(self.deadlines.head, now);
             }
-            _ => self.until = self.deadlines.of(self.deadlines.idle, now),
+            _ => {
+                self.since = now;
+                self.until = self.deadlines.of(self.deadlines.idle, now);
+            }
         }
         Ok(())
     }
