@@ -15,7 +15,7 @@ export PATH := $(TOOLS)/bin:$(PATH)
 MEMBERS = $$(scripts/members.sh)
 
 # Commands that the habits below run; each can be replaced on the command line.
-DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol --example demo
+DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol,grpc-prost --example demo
 BENCH ?= $(CARGO) run --locked -p mimus-bench --
 # The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
 MIMUS ?= target/debug/mimus
@@ -23,8 +23,9 @@ MIMUS ?= target/debug/mimus
 # the slow checks out, and makes a benchmark of minutes.
 ONLY  ?=
 QUICK ?=
-# `make bench`: the suite; GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best measures only these;
-# PIN=split puts the server on a core of its own; OUT and PNG are directories for the run and for pictures.
+# `make bench`: the suite (h1, h2, grpc); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
+# measures only these; PIN=split puts the server on a core of its own; OUT and PNG are directories for the run
+# and for pictures.
 SUITE ?= h1
 GATES ?=
 PEERS ?=
@@ -125,9 +126,11 @@ fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS
 	@scripts/fuzz-smoke.sh $(FUZZ_SECONDS)
 
 .PHONY: conformance
-conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1; QUICK=1; MIMUS=curl
+conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h2, grpc; QUICK=1; MIMUS=curl
 	@scripts/deps.sh conformance
 	@if [ "$(MIMUS)" = target/debug/mimus ]; then $(CARGO) build -q --locked -p mimus-cli --bin mimus; fi
+	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -f conformance/grpc/Cargo.toml ]; then \
+		$(CARGO) build -q --locked -p mimus-conformance-grpc; fi
 	@python3 conformance/run.py --client "$(MIMUS)" $(if $(QUICK),--quick) $(ONLY)
 
 .PHONY: clean

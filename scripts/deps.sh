@@ -9,7 +9,15 @@ MIN_RUST_BENCH=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$(dirname "$0")/../b
 readonly MIN_RUST_BENCH
 # Kept beside the build, so that nothing lands in the user's own directories.
 readonly TOOLS="${CARGO_TARGET_DIR:-target}/tools/bin"
-readonly GO_HTTPBIN=github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.26.0
+# What is built with Go for conformance: the name it gets, and where it comes from.
+readonly GO_TOOLS="
+go-httpbin            github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.26.0
+h2specd               github.com/summerwind/h2spec/cmd/h2specd@v2.2.1+incompatible
+grpc-interop-server   google.golang.org/grpc/interop/server@v1.85.0
+grpc-interop-client   google.golang.org/grpc/interop/client@v1.85.0
+connectconformance    connectrpc.com/conformance/cmd/connectconformance@v1.0.6
+referenceclient       connectrpc.com/conformance/cmd/referenceclient@v1.0.6
+"
 
 # Servers live in sbin, which is not on every user's path.
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -52,7 +60,8 @@ missing_for() {
             have microsocks || echo microsocks
             have danted || echo dante-server
             have openssl || echo openssl
-            have go || [ -x "$TOOLS/go-httpbin" ] || echo golang-go
+            have nghttpd || echo nghttp2-server
+            have go || echo golang-go
             ;;
     esac
 }
@@ -84,6 +93,8 @@ apt_install() {
             nginx-light) disable nginx ;;
             dante-server) disable danted ;;
             squid | tinyproxy | microsocks) disable "$package" ;;
+            # nghttpx, which comes with nghttpd.
+            nghttp2-server) disable nghttpx ;;
         esac
     done
     return "$status"
@@ -142,13 +153,23 @@ check_component() {
     say "$1 is missing and could not be added: \`make lint\` will not work (rustup component add $1)"
 }
 
-build_httpbin() {
-    [ -x "$TOOLS/go-httpbin" ] && return 0
-    have go || { say "no go: the checks against go-httpbin will be skipped"; return 0; }
-    say "building go-httpbin"
+# Builds what of GO_TOOLS is not there yet. `go install` names a program after its last directory, so
+# each is built in a place of its own and then given its name.
+build_go_tools() {
+    local name source place
     mkdir -p "$TOOLS"
-    GOBIN="$(cd "$TOOLS" && pwd)" go install "$GO_HTTPBIN" >&2 ||
-        say "go-httpbin could not be built: its checks will be skipped"
+    while read -r name source; do
+        if [ -z "$name" ] || [ -x "$TOOLS/$name" ]; then continue; fi
+        have go || { say "no go: the checks that need $name will be skipped"; continue; }
+        say "building $name"
+        place=$(mktemp -d)
+        if GOBIN="$place" go install "$source" >&2 </dev/null; then
+            mv "$place"/* "$TOOLS/$name"
+        else
+            say "$name could not be built with $(go version): the checks that need it will be skipped"
+        fi
+        rm -rf "$place"
+    done <<<"$GO_TOOLS"
 }
 
 case "${1:-}" in
@@ -159,7 +180,7 @@ case "${1:-}" in
         ;;
     conformance)
         provide conformance || say "going on: checks whose server is not there are skipped"
-        build_httpbin
+        build_go_tools
         ;;
     *) echo "usage: $0 build|bench|conformance" >&2; exit 2 ;;
 esac

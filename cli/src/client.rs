@@ -23,6 +23,7 @@ use crate::{
     fields::FieldFlags,
     flags::{
         AuthFlags, ConnectionFlags, Flags, MaxVersion, PolicyFlags, TlsFlags,
+        grpc::GrpcFlags,
         values::{Interface, UserFlag},
     },
     payload::read_input,
@@ -41,6 +42,7 @@ pub(crate) fn build(
         .timeouts(timeouts(&flags.policy))
         .redirect(redirects(&flags.policy).with_referer(refers_on(flags)))
         .proxies(proxies(&flags.connection)?)
+        .version(flags.connection.version())
         .proxy_tunnel(flags.connection.proxytunnel)
         .socket_options(socket_options(&flags.connection)?)
         .tls(tls(&flags.tls)?)
@@ -65,6 +67,26 @@ pub(crate) fn build(
     } else if flags.auth.netrc {
         builder = builder.netrc(true);
     }
+    if let Some(path) = &flags.connection.unix_socket {
+        builder = builder.unix_socket(path);
+    }
+    for rule in &flags.connection.resolve {
+        builder = builder.resolve(&rule.host, Some(rule.port), rule.addrs.iter().copied());
+    }
+    builder.build().map_err(|e| Failure::new(Exit::Read, format!("{e:#}")))
+}
+
+/// The client of `mimus grpc`.
+///
+/// # Errors
+/// As [`build`].
+pub(crate) fn for_grpc(flags: &GrpcFlags) -> Result<blocking::Client, Failure> {
+    let mut builder = blocking::Client::builder()
+        .proxies(proxies(&flags.connection)?)
+        .version(flags.connection.version())
+        .proxy_tunnel(flags.connection.proxytunnel)
+        .socket_options(socket_options(&flags.connection)?)
+        .tls(tls(&flags.tls)?);
     if let Some(path) = &flags.connection.unix_socket {
         builder = builder.unix_socket(path);
     }

@@ -10,13 +10,14 @@ use clap_mangen::{
 
 use crate::{
     exit::{Exit, Failure},
-    flags::{AboutFlags, Flags, HelpTopic},
+    flags::{AboutFlags, Flags, HelpTopic, grpc::GrpcFlags},
     output::{to_stdout, variable_names},
 };
 
 /// What follows the short help.
 const MORE: &str =
-    "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.";
+    "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.
+gRPC: mimus grpc --help.";
 
 /// What the environment can say.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -39,8 +40,29 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Upload a file in a form.", "mimus -F photo=@cat.jpg -F title=Cat localhost:8080/upload"),
     ("Go on with a download that broke.", "mimus -C - -O https://example.com/large.iso"),
     (
+        "Speak HTTP/2 to a server without TLS.",
+        "mimus -v --http2-prior-knowledge http://localhost:8080/",
+    ),
+    (
         "Measure.",
         "mimus -s -o /dev/null -w '%{time_connect} %{time_total}\\n' https://example.com/",
+    ),
+];
+
+/// What follows the short help of `mimus grpc`.
+const MORE_GRPC: &str =
+    "Every flag and the exit codes: mimus grpc --help all. The man page: mimus grpc --man.";
+
+/// What people do with `mimus grpc`.
+const EXAMPLES_GRPC: &[(&str, &str)] = &[
+    ("See what a server offers.", "mimus grpc localhost:50051 list"),
+    (
+        "Call a method.",
+        "mimus grpc -d '{\"name\": \"wren\"}' localhost:50051 helloworld.Greeter/SayHello",
+    ),
+    (
+        "Send a stream of messages as they are typed, by definitions of one's own.",
+        "mimus grpc --proto chat.proto -d @ https://chat.example chat.Chat/Talk",
     ),
 ];
 
@@ -58,8 +80,65 @@ pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
     }
     let shell = about.completions?;
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Flags::command(), "mimus", &mut script);
+    // Completed as the subcommand that it looks like.
+    let mut whole = Flags::command()
+        .disable_help_subcommand(true)
+        .subcommand(GrpcFlags::command().name("grpc"));
+    clap_complete::generate(shell, &mut whole, "mimus", &mut script);
     Some(to_stdout(&script))
+}
+
+/// The same for `mimus grpc`. Completions are those of the whole program.
+pub(crate) fn answer_grpc(about: &AboutFlags) -> Option<Result<(), Failure>> {
+    if let Some(topic) = about.help {
+        return Some(to_stdout(help_grpc(topic).as_bytes()));
+    }
+    if about.man {
+        let page = man_grpc().map_err(|e| Failure::write("the man page", &e));
+        return Some(page.and_then(|page| to_stdout(&page)));
+    }
+    answer(about)
+}
+
+fn help_grpc(topic: HelpTopic) -> String {
+    let mut command = GrpcFlags::command();
+    match topic {
+        HelpTopic::Short => command.after_help(MORE_GRPC).render_help().to_string(),
+        HelpTopic::All => {
+            let after =
+                [section("Exit codes", &exit_codes()), section("Environment", &environment())];
+            command = command.after_long_help(after.join("\n"));
+            command.render_long_help().to_string()
+        }
+    }
+}
+
+fn man_grpc() -> io::Result<Vec<u8>> {
+    let command = GrpcFlags::command()
+        .long_about(
+            "mimus grpc calls a method with JSON and shows its replies as JSON. What the messages \
+             are is asked of the server (gRPC reflection), or read from a descriptor set or from \
+             .proto files. Replies go to the standard output, everything else to the standard \
+             error; a call that failed exits with 100 and the number of its status.",
+        )
+        .mut_args(|arg| arg.hide_short_help(false));
+    let man = Man::new(command);
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut extra = Roff::new();
+    list(&mut extra, "EXIT STATUS", &exit_codes());
+    list(&mut extra, "ENVIRONMENT", &environment());
+    list(&mut extra, "EXAMPLES", &examples(EXAMPLES_GRPC));
+    extra.to_writer(&mut page)?;
+    Ok(page)
+}
+
+fn examples(table: &[(&str, &'static str)]) -> Vec<(String, &'static str)> {
+    table.iter().map(|(what, line)| ((*what).to_owned(), *line)).collect()
 }
 
 fn help(topic: HelpTopic) -> String {
@@ -103,7 +182,7 @@ fn variables() -> String {
 }
 
 fn version() -> String {
-    let protocols = "HTTP/1.0, HTTP/1.1";
+    let protocols = "HTTP/1.0, HTTP/1.1, HTTP/2, gRPC";
     let rest = "TLS 1.2 and 1.3, gzip, deflate, br, zstd, HTTP and SOCKS proxies, Unix sockets";
     format!("mimus {}\n{protocols}; {rest}\n", env!("CARGO_PKG_VERSION"))
 }
@@ -119,9 +198,7 @@ fn man() -> io::Result<Vec<u8>> {
     let mut extra = Roff::new();
     list(&mut extra, "EXIT STATUS", &exit_codes());
     list(&mut extra, "ENVIRONMENT", &environment());
-    let examples: Vec<(String, &str)> =
-        EXAMPLES.iter().map(|(what, line)| ((*what).to_owned(), *line)).collect();
-    list(&mut extra, "EXAMPLES", &examples);
+    list(&mut extra, "EXAMPLES", &examples(EXAMPLES));
     extra.control("SH", ["WRITE-OUT NAMES"]);
     extra.text([roman(variable_names().collect::<Vec<_>>().join(", "))]);
     extra.to_writer(&mut page)?;
@@ -163,6 +240,21 @@ mod tests {
         }
         assert!(all.contains("  28  A timeout fired."));
         assert!(!short.contains("--retry-max-time") && short.contains("--location"));
+    }
+
+    #[test]
+    fn grpc_has_a_help_and_a_man_page_of_its_own() {
+        let (short, all) = (help_grpc(HelpTopic::Short), help_grpc(HelpTopic::All));
+        assert!(short.lines().count() < 60 && short.contains("mimus grpc [OPTIONS] URL list"));
+        let page = String::from_utf8(man_grpc().unwrap()).unwrap().replace("\\-", "-");
+        for arg in GrpcFlags::command().get_arguments() {
+            if let Some(long) = arg.get_long() {
+                assert!(all.contains(&format!("--{long}")), "{long} is not in the help");
+                assert!(page.contains(&format!("--{long}")), "{long} is not in the man page");
+            }
+        }
+        assert!(all.contains("105  The gRPC call ended with NOT_FOUND."), "{all}");
+        assert!(page.contains("116"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, process::ExitCode};
 
-use mimus::{Kind, Phase};
+use mimus::{Kind, Phase, grpc::Code};
 
 /// Declares the codes once: the enum, its numbers, and the table that the help and the man page show.
 macro_rules! exit_codes {
@@ -70,10 +70,69 @@ exit_codes! {
     TooLarge = 63,
     /// The file of trusted certificates cannot be used.
     TrustFile = 77,
+    /// The server reset the HTTP/2 stream.
+    Stream = 92,
     /// The proxy refused, or wants other credentials.
     Proxy = 97,
+    /// The gRPC call ended with CANCELLED.
+    GrpcCancelled = 101,
+    /// The gRPC call ended with UNKNOWN.
+    GrpcUnknown = 102,
+    /// The gRPC call ended with INVALID_ARGUMENT.
+    GrpcInvalidArgument = 103,
+    /// The gRPC call ended with DEADLINE_EXCEEDED.
+    GrpcDeadlineExceeded = 104,
+    /// The gRPC call ended with NOT_FOUND.
+    GrpcNotFound = 105,
+    /// The gRPC call ended with ALREADY_EXISTS.
+    GrpcAlreadyExists = 106,
+    /// The gRPC call ended with PERMISSION_DENIED.
+    GrpcPermissionDenied = 107,
+    /// The gRPC call ended with RESOURCE_EXHAUSTED.
+    GrpcResourceExhausted = 108,
+    /// The gRPC call ended with FAILED_PRECONDITION.
+    GrpcFailedPrecondition = 109,
+    /// The gRPC call ended with ABORTED.
+    GrpcAborted = 110,
+    /// The gRPC call ended with OUT_OF_RANGE.
+    GrpcOutOfRange = 111,
+    /// The gRPC call ended with UNIMPLEMENTED.
+    GrpcUnimplemented = 112,
+    /// The gRPC call ended with INTERNAL.
+    GrpcInternal = 113,
+    /// The gRPC call ended with UNAVAILABLE.
+    GrpcUnavailable = 114,
+    /// The gRPC call ended with DATA_LOSS.
+    GrpcDataLoss = 115,
+    /// The gRPC call ended with UNAUTHENTICATED.
+    GrpcUnauthenticated = 116,
     /// Interrupted by Ctrl-C.
     Interrupted = 130,
+}
+
+impl Exit {
+    /// How a run ends whose call ended with this status: 100 and its number.
+    pub(crate) fn of_grpc(code: Code) -> Self {
+        match code {
+            Code::Ok => Exit::Ok,
+            Code::Cancelled => Exit::GrpcCancelled,
+            Code::Unknown => Exit::GrpcUnknown,
+            Code::InvalidArgument => Exit::GrpcInvalidArgument,
+            Code::DeadlineExceeded => Exit::GrpcDeadlineExceeded,
+            Code::NotFound => Exit::GrpcNotFound,
+            Code::AlreadyExists => Exit::GrpcAlreadyExists,
+            Code::PermissionDenied => Exit::GrpcPermissionDenied,
+            Code::ResourceExhausted => Exit::GrpcResourceExhausted,
+            Code::FailedPrecondition => Exit::GrpcFailedPrecondition,
+            Code::Aborted => Exit::GrpcAborted,
+            Code::OutOfRange => Exit::GrpcOutOfRange,
+            Code::Unimplemented => Exit::GrpcUnimplemented,
+            Code::Internal => Exit::GrpcInternal,
+            Code::Unavailable => Exit::GrpcUnavailable,
+            Code::DataLoss => Exit::GrpcDataLoss,
+            Code::Unauthenticated => Exit::GrpcUnauthenticated,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -133,6 +192,7 @@ impl Failure {
             (Kind::Closed, Some(Phase::Head)) if !reset => Exit::Empty,
             (Kind::Closed | Kind::Io, Some(Phase::Send)) => Exit::Send,
             (Kind::Closed | Kind::Io, _) => Exit::Receive,
+            (Kind::Reset, _) => Exit::Stream,
             (Kind::Protocol, Some(Phase::Head)) => Exit::Protocol,
             (Kind::Protocol, _) => Exit::Receive,
             (Kind::Limit, Some(Phase::Body)) => Exit::TooLarge,
@@ -166,6 +226,13 @@ mod tests {
     fn the_table_is_in_order_and_each_code_has_one_meaning() {
         assert!(Exit::TABLE.windows(2).all(|w| w[0].0 < w[1].0));
         assert!(Exit::TABLE.iter().all(|(_, meaning)| meaning.ends_with('.')));
+    }
+
+    #[test]
+    fn grpc_codes_are_a_hundred_and_their_number() {
+        for code in Code::ALL.into_iter().skip(1) {
+            assert_eq!(i32::from(Exit::of_grpc(code) as u8), 100 + code.number(), "{code}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod docs;
 mod exit;
 mod fields;
 mod flags;
+mod grpc;
 mod interrupt;
 mod observe;
 mod output;

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use mimus::{ConnectionInfo, Fields, Hook, Observation, StatusCode, Url, Version};
+use mimus::{ConnectionInfo, Fields, Hook, Observation, ResponseHead, StatusCode, Url, Version};
 
 use crate::output::Times;
 
@@ -67,6 +67,7 @@ pub(crate) struct Exchange {
     pub(crate) link: Option<Link>,
     pub(crate) method: String,
     pub(crate) url: Url,
+    pub(crate) version: Version,
     /// The fields as they were written.
     pub(crate) fields: Fields,
     pub(crate) sent: Instant,
@@ -128,14 +129,16 @@ impl Record {
             Observation::Reused { connection } => {
                 self.link = Some(Link { info: (*connection).clone(), fresh: false });
             }
-            Observation::Sending { method, url, target, fields } => {
-                let line = method.as_str().len() + target.len() + " HTTP/1.1\r\n".len() + 1;
+            Observation::Sending { method, url, target, version, fields, .. } => {
+                let version_len = version_name(*version).len();
+                let line = method.as_str().len() + target.len() + version_len + "  \r\n".len();
                 self.size_request += head_size(line, fields);
                 let exchange = Exchange {
                     begun: self.begun,
                     link: self.link.take(),
                     method: method.to_string(),
                     url: (*url).clone(),
+                    version: *version,
                     fields: (*fields).clone(),
                     sent: Instant::now(),
                     uploaded: 0,
@@ -148,17 +151,17 @@ impl Record {
                 self.exchanges.push(exchange);
             }
             Observation::Informational { head } => {
-                self.size_header += response_size(head.reason(), &head.fields);
+                self.size_header += response_size(head);
             }
             Observation::Head { head, .. } => {
-                self.size_header += response_size(head.reason(), &head.fields);
+                self.size_header += response_size(head);
                 // Another exchange follows, unless this was the last.
                 self.begun = Moment::now();
                 if let Some(exchange) = self.exchanges.last_mut() {
                     exchange.answer = Some(Answer {
                         status: head.status,
                         version: head.version,
-                        reason: String::from_utf8_lossy(head.reason()).into_owned(),
+                        reason: String::from_utf8_lossy(reason(head)).into_owned(),
                         fields: head.fields.clone(),
                         at: self.begun.instant,
                     });
@@ -224,9 +227,19 @@ impl Record {
     }
 }
 
-/// The bytes of a response head, as RFC 9112 section 4 writes it.
-fn response_size(reason: &[u8], fields: &Fields) -> u64 {
-    head_size("HTTP/1.1 200 \r\n".len() + reason.len(), fields)
+/// The bytes of a response head, as RFC 9112 section 4 writes it: what is compressed in HTTP/2 is
+/// counted as it is shown.
+fn response_size(head: &ResponseHead) -> u64 {
+    let version = version_name(head.version).len();
+    head_size(version + " 200 \r\n".len() + reason(head).len(), &head.fields)
+}
+
+/// The reason of a response, which from HTTP/2 on there is none of (RFC 9113 section 8.3.2).
+pub(crate) fn reason(head: &ResponseHead) -> &[u8] {
+    match head.version {
+        Version::HTTP_2 | Version::HTTP_3 => b"",
+        _ => head.reason(),
+    }
 }
 
 fn head_size(start_line: usize, fields: &Fields) -> u64 {

@@ -14,7 +14,7 @@ use crate::{
     exit::{Exit, Failure},
     fields::FieldFlags,
     flags::{Flags, Targets},
-    interrupt,
+    grpc, interrupt,
     observe::{Recorder, version_name},
     output::{
         Dump, Format, Heads, Output, Stream, Summary, Verbose, colours_welcome,
@@ -32,6 +32,10 @@ use crate::{
 
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == "grpc") {
+        interrupt::install();
+        return grpc::run(std::env::args_os().skip(2)).into();
+    }
     let flags = match Flags::from_env() {
         Ok(flags) => flags,
         Err(error) => return wrong_usage(&error),

@@ -5,6 +5,13 @@
 #[path = "../../crates/proto/tests/rig/mod.rs"]
 pub mod rig;
 
+/// The server's side of HTTP/2, frame by frame, and a server that keeps count of every window.
+#[path = "../../crates/proto/tests/h2"]
+pub mod h2 {
+    pub mod model;
+    pub mod rig;
+}
+
 #[cfg(feature = "libfuzzer")]
 #[doc(hidden)]
 pub use libfuzzer_sys;

@@ -36,6 +36,22 @@ pub(crate) enum After {
     Reset,
 }
 
+/// What does not change while a connection lasts.
+pub(crate) struct About {
+    pub(crate) id: u64,
+    pub(crate) port: Port,
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) tls: Option<SeenTls>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl About {
+    /// The scheme of a request that came on it.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+}
+
 /// A connection that was accepted, and is being served.
 pub(crate) struct Conn {
     pub(crate) io: Box<dyn Io>,
@@ -43,11 +59,7 @@ pub(crate) struct Conn {
     pub(crate) inbox: BytesMut,
     /// How much the next read asks for.
     pub(crate) room: usize,
-    pub(crate) id: u64,
-    pub(crate) port: Port,
-    pub(crate) peer: Option<SocketAddr>,
-    pub(crate) tls: Option<SeenTls>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) about: Arc<About>,
     /// What an earlier request on this connection asked to happen to it.
     pub(crate) fate: Fate,
 }

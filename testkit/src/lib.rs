@@ -1,4 +1,5 @@
-//! The embedded origin of Mimus: an HTTP/1.1 server that does what is asked, well or badly.
+//! The embedded origin of Mimus: a server of HTTP/1.1, HTTP/2 and gRPC that does what is asked, well or
+//! badly.
 //!
 //! It shares no code with the client it judges, listens on loopback only, and stops when its
 //! handle is dropped. [`routes`] and [`bad_routes`] list its paths, [`PORTS`] its listeners,
@@ -23,8 +24,11 @@
 #![forbid(unsafe_code)]
 
 mod bad;
+mod bad_h2;
 mod conn;
 mod exchange;
+mod grpc;
+mod h2;
 mod io;
 mod listen;
 mod origin;
@@ -37,8 +41,10 @@ mod routes;
 mod serve;
 mod tls;
 
+pub use bad_h2::{Ask, BadH2, Outcome, bad_h2};
+pub use grpc::{GrpcBad, grpc_bad, grpc_descriptors};
 pub use origin::{Builder, Origin};
 pub use port::{PORTS, Port, PortInfo};
-pub use record::{Seen, SeenConnection, SeenTls};
-pub use routes::{Route, bad_routes, routes};
+pub use record::{Seen, SeenConnection, SeenH2, SeenTls};
+pub use routes::{Route, bad_routes, grpc_routes, routes};
 pub use tls::Identity;

@@ -1,11 +1,11 @@
 //! Listeners: from a port of the table to connections being served.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener as StdListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener as StdListener};
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -18,7 +18,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::bad::tcp;
-use crate::conn::{Conn, FIRST_READ, Fate};
+use crate::bad_h2::{self, BadH2};
+use crate::conn::{About, Conn, FIRST_READ, Fate};
+use crate::h2;
 use crate::io::Io;
 use crate::origin::Shared;
 use crate::port::Port;
@@ -48,17 +50,28 @@ pub(crate) fn open(
         _ => {}
     }
     let config = if port.is_tls() { Some(shared.authority.server_config(port)?) } else { None };
+    let door = Door::new(shared, port, config);
+    open_both(handle, addr, &door)
+}
+
+/// Opens a row of misbehaviour over HTTP/2, on any port.
+pub(crate) fn open_bad_h2(
+    shared: &Arc<Shared>,
+    handle: &Handle,
+    row: &'static BadH2,
+    tls: bool,
+) -> io::Result<SocketAddr> {
+    let config = if tls { Some(shared.authority.server_config(Port::H2)?) } else { None };
+    let mut door = Door::new(shared, Port::BadH2, config);
+    door.row = Some((row, Arc::default()));
+    open_both(handle, SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), &door)
+}
+
+fn open_both(handle: &Handle, addr: SocketAddr, door: &Door) -> io::Result<SocketAddr> {
     let (first, second) = bind_both(addr)?;
     let bound = first.local_addr()?;
-    let gate = Arc::new(Semaphore::new(shared.limits.connections));
     for listener in [Some(first), second].into_iter().flatten() {
-        let door = Door {
-            shared: Arc::clone(shared),
-            port,
-            config: config.clone(),
-            gate: Arc::clone(&gate),
-        };
-        handle.spawn(accept_tcp(door, listener));
+        handle.spawn(accept_tcp(door.clone(), listener));
     }
     Ok(bound)
 }
@@ -67,9 +80,7 @@ pub(crate) fn open(
 pub(crate) fn open_unix(shared: &Arc<Shared>, handle: &Handle, path: &Path) -> io::Result<()> {
     let listener = StdUnixListener::bind(path)?;
     listener.set_nonblocking(true)?;
-    let gate = Arc::new(Semaphore::new(shared.limits.connections));
-    let door = Door { shared: Arc::clone(shared), port: Port::Unix, config: None, gate };
-    handle.spawn(accept_unix(door, listener));
+    handle.spawn(accept_unix(Door::new(shared, Port::Unix, None), listener));
     Ok(())
 }
 
@@ -110,11 +121,14 @@ fn bind_both(addr: SocketAddr) -> io::Result<(StdListener, Option<StdListener>)>
 }
 
 /// What an accept loop hands to each connection.
+#[derive(Clone)]
 struct Door {
     shared: Arc<Shared>,
     port: Port,
     config: Option<Arc<ServerConfig>>,
     gate: Arc<Semaphore>,
+    /// The row of [`Port::BadH2`], and how many connections it has had.
+    row: Option<(&'static BadH2, Arc<AtomicU64>)>,
 }
 
 async fn accept_tcp(door: Door, listener: StdListener) {
@@ -130,7 +144,11 @@ async fn accept_tcp(door: Door, listener: StdListener) {
                 // Small answers must not wait for an ACK; a gone socket is found out by reading.
                 let _ = stream.set_nodelay(true);
                 let open = door.admit(Some(peer), permit);
-                tokio::spawn(attend(open, stream, door.config.clone()));
+                let row = door
+                    .row
+                    .as_ref()
+                    .map(|(row, count)| (*row, count.fetch_add(1, Ordering::Relaxed) + 1));
+                tokio::spawn(attend(open, stream, door.config.clone(), row));
             }
             Err(_) => breathe().await,
         }
@@ -173,29 +191,31 @@ pub(crate) struct Open {
 }
 
 impl Door {
+    fn new(shared: &Arc<Shared>, port: Port, config: Option<Arc<ServerConfig>>) -> Self {
+        let gate = Arc::new(Semaphore::new(shared.limits.connections));
+        Self { shared: Arc::clone(shared), port, config, gate, row: None }
+    }
+
     fn admit(&self, peer: Option<SocketAddr>, permit: OwnedSemaphorePermit) -> Open {
         let id = self.shared.last_conn.fetch_add(1, Ordering::Relaxed) + 1;
         self.shared.open.fetch_add(1, Ordering::AcqRel);
         self.shared.count(self.port);
-        let seen = SeenConnection { conn: id, port: self.port, peer, tls: None, closed: false };
+        let seen =
+            SeenConnection { conn: id, port: self.port, peer, tls: None, h2: None, closed: false };
         self.shared.recorder.opened(seen);
         Open { shared: Arc::clone(&self.shared), port: self.port, id, peer, _permit: permit }
     }
 }
 
 impl Open {
+    pub(crate) fn about(&self, tls: Option<SeenTls>) -> Arc<About> {
+        let shared = Arc::clone(&self.shared);
+        Arc::new(About { id: self.id, port: self.port, peer: self.peer, tls, shared })
+    }
+
     pub(crate) fn conn(&self, io: Box<dyn Io>, tls: Option<SeenTls>) -> Conn {
-        Conn {
-            io,
-            inbox: BytesMut::new(),
-            room: FIRST_READ,
-            id: self.id,
-            port: self.port,
-            peer: self.peer,
-            tls,
-            shared: Arc::clone(&self.shared),
-            fate: Fate::Ordinary,
-        }
+        let about = self.about(tls);
+        Conn { io, inbox: BytesMut::new(), room: FIRST_READ, about, fate: Fate::Ordinary }
     }
 }
 
@@ -207,20 +227,35 @@ impl Drop for Open {
 }
 
 /// What the port is for, done to one connection.
-async fn attend(open: Open, stream: TcpStream, config: Option<Arc<ServerConfig>>) {
+async fn attend(
+    open: Open,
+    stream: TcpStream,
+    config: Option<Arc<ServerConfig>>,
+    row: Option<(&'static BadH2, u64)>,
+) {
     if tcp::is_faulty(open.port) {
         return tcp::misbehave(&open, stream).await;
     }
     let Some(conn) = ready(&open, stream, config).await else {
         return;
     };
+    if let Some((row, nth)) = row {
+        return bad_h2::serve(row, nth, conn.about, conn.io).await;
+    }
     match open.port {
         Port::Proxy | Port::ProxyAuth | Port::ProxyTls | Port::ProxyStall | Port::ProxyBroken => {
             http_proxy::serve(conn).await;
         }
         Port::Socks | Port::SocksAuth | Port::SocksStall => socks::serve(conn).await,
+        // With TLS it is the client's choice, where the port offers one (RFC 7301).
+        Port::H2c => h2::serve(conn.about, conn.io).await,
+        _ if chose_h2(&conn) => h2::serve(conn.about, conn.io).await,
         _ => serve(conn).await,
     }
+}
+
+fn chose_h2(conn: &Conn) -> bool {
+    conn.about.tls.as_ref().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"))
 }
 
 /// The connection once its TLS handshake, if it has one, ended well.

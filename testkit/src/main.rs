@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimus_testkit::{Origin, PORTS, Port, Route, bad_routes, routes};
+use mimus_testkit::{BadH2, Origin, PORTS, Port, Route, bad_h2, bad_routes, grpc_routes, routes};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// An HTTP/1.1 origin for tests: behaves well on its plain routes, badly on request.
+/// An origin for tests that speaks HTTP/1.1, HTTP/2 and gRPC: behaves well on its plain routes, badly on request.
 ///
 /// Prints one line of JSON with its addresses once it is ready, and runs until it is told to
 /// stop (SIGINT, SIGTERM, or the end of its input with --stdin). Listens on loopback only.
@@ -34,7 +34,8 @@ struct Args {
     /// Write a client certificate and its key there, PEM, for the port tls-client-cert
     #[arg(long, value_name = "FILE")]
     client_out: Option<PathBuf>,
-    /// Open this port too (see --list); may be repeated, or be `all`
+    /// Open this port too (see --list); may be repeated, or be `all`, or `bad-h2:ROW` or
+    /// `bad-h2-tls:ROW` for a row of misbehaviour over HTTP/2
     #[arg(long = "port", value_name = "NAME")]
     ports: Vec<String>,
     /// The credentials that proxy-auth and socks-auth want
@@ -65,16 +66,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<()> {
-    let mut wanted = Vec::new();
-    for name in &args.ports {
-        match Port::from_name(name) {
-            Some(port) => wanted.push(port),
-            None if name == "all" => wanted.extend(PORTS.iter().map(|row| row.port)),
-            None => {
-                return Err(invalid(format!("no port is called {name}; --list has them")));
-            }
-        }
-    }
+    let wanted = args.ports.iter().map(|name| wanted(name)).collect::<io::Result<Vec<_>>>()?;
     let (user, password) = args
         .proxy_auth
         .split_once(':')
@@ -98,6 +90,35 @@ fn run(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
+/// What `--port` can ask for.
+enum Wanted {
+    Ports(Vec<Port>),
+    BadH2 { name: String, row: String, tls: bool },
+}
+
+fn wanted(name: &str) -> io::Result<Wanted> {
+    let has_address = |port: &Port| !matches!(port, Port::Unix | Port::BadH2);
+    if name == "all" {
+        let all = PORTS.iter().map(|row| row.port).filter(has_address);
+        return Ok(Wanted::Ports(all.collect()));
+    }
+    if let Some(port) = Port::from_name(name).filter(|&port| port != Port::BadH2) {
+        return Ok(Wanted::Ports([port].into_iter().filter(has_address).collect()));
+    }
+    match name.split_once(':') {
+        Some((kind @ ("bad-h2" | "bad-h2-tls"), row))
+            if bad_h2().iter().any(|bad| bad.name == row) =>
+        {
+            Ok(Wanted::BadH2 {
+                name: name.to_owned(),
+                row: row.to_owned(),
+                tls: kind == "bad-h2-tls",
+            })
+        }
+        _ => Err(invalid(format!("no port is called {name}; --list has them"))),
+    }
+}
+
 fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
@@ -107,10 +128,19 @@ fn write_out(path: Option<&Path>, text: impl Fn() -> String) -> io::Result<()> {
 }
 
 /// The ready line: `http`, `https`, `unix`, and the URLs of the ports asked for.
-fn ready(origin: &Origin, wanted: &[Port]) -> io::Result<Value> {
+fn ready(origin: &Origin, wanted: &[Wanted]) -> io::Result<Value> {
     let mut ports = Map::new();
-    for &port in wanted.iter().filter(|&&port| port != Port::Unix) {
-        ports.insert(port.name().to_owned(), json!(origin.addr(port)?.to_string()));
+    for wish in wanted {
+        match wish {
+            Wanted::Ports(all) => {
+                for &port in all {
+                    ports.insert(port.name().to_owned(), json!(origin.addr(port)?.to_string()));
+                }
+            }
+            Wanted::BadH2 { name, row, tls } => {
+                ports.insert(name.clone(), json!(origin.bad_h2(row, *tls)?.to_string()));
+            }
+        }
     }
     Ok(json!({
         "http": origin.http_url(""),
@@ -162,6 +192,22 @@ impl Orders {
     }
 }
 
+fn outcomes(row: &BadH2) -> Vec<String> {
+    row.right.iter().map(|outcome| format!("{outcome:?}").to_lowercase()).collect()
+}
+
+fn bad_row(row: &BadH2) -> Value {
+    json!({
+        "name": row.name,
+        "what": row.what,
+        "ask": format!("{:?}", row.ask).to_lowercase(),
+        "right": outcomes(row),
+        "codes": row.codes,
+        "connections": row.connections,
+        "body": row.body,
+    })
+}
+
 fn list(as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
@@ -172,6 +218,8 @@ fn list(as_json: bool) -> io::Result<()> {
         let whole = json!({
             "ports": ports,
             "routes": routes().map(of).collect::<Vec<_>>(),
+            "grpc": grpc_routes().map(of).collect::<Vec<_>>(),
+            "bad_h2": bad_h2().iter().map(bad_row).collect::<Vec<_>>(),
             "bad": bad_routes().map(of).collect::<Vec<_>>(),
         });
         return writeln!(out, "{whole:#}");
@@ -180,15 +228,22 @@ fn list(as_json: bool) -> io::Result<()> {
     for row in PORTS {
         writeln!(out, "  {:<20} {}", row.name, row.what)?;
     }
-    for (title, all) in
-        [("Routes", routes().collect::<Vec<_>>()), ("Misbehaviour", bad_routes().collect())]
-    {
+    let tables: [(&str, Vec<_>); 3] = [
+        ("Routes", routes().collect()),
+        ("gRPC", grpc_routes().collect()),
+        ("Misbehaviour", bad_routes().collect()),
+    ];
+    for (title, all) in tables {
         writeln!(out, "\n{title}:")?;
         for route in all {
             let methods =
                 if route.methods.is_empty() { "any".to_owned() } else { route.methods.join(",") };
             writeln!(out, "  {:<40} {methods:<14} {}", route.pattern, route.what)?;
         }
+    }
+    writeln!(out, "\nMisbehaviour over HTTP/2, and how it ends with a right client:")?;
+    for row in bad_h2() {
+        writeln!(out, "  {:<40} {:<14} {}", row.name, outcomes(row).join(","), row.what)?;
     }
     Ok(())
 }

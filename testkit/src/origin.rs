@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder as RuntimeBuilder, Handle};
 use tokio::sync::oneshot;
 
+use crate::bad_h2;
 use crate::listen;
 use crate::port::Port;
 use crate::record::{Recorder, Seen, SeenConnection};
@@ -170,6 +171,7 @@ impl Builder {
             shared,
             handle,
             ports: Mutex::default(),
+            bad_h2: Mutex::default(),
             unix_path,
             dir,
             stop: Some(stop),
@@ -204,6 +206,8 @@ pub struct Origin {
     shared: Arc<Shared>,
     handle: Handle,
     ports: Mutex<HashMap<Port, SocketAddr>>,
+    /// The rows of misbehaviour over HTTP/2 that are open, without and with TLS.
+    bad_h2: Mutex<HashMap<(&'static str, bool), SocketAddr>>,
     unix_path: PathBuf,
     /// Holds the directory of the Unix socket until the end.
     dir: Option<tempfile::TempDir>,
@@ -245,12 +249,38 @@ impl Origin {
     /// open on 127.0.0.1 and, where the machine has it, on ::1.
     ///
     /// # Errors
-    /// When it cannot be opened; [`io::ErrorKind::Unsupported`] for [`Port::Unix`].
+    /// When it cannot be opened; [`io::ErrorKind::Unsupported`] for [`Port::Unix`] and
+    /// [`Port::BadH2`].
     pub fn addr(&self, port: Port) -> io::Result<SocketAddr> {
-        if port == Port::Unix {
+        if matches!(port, Port::Unix | Port::BadH2) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         self.open(port, SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))
+    }
+
+    /// Where a row of [`bad_h2`](crate::bad_h2) listens, with TLS (ALPN h2) or, by prior knowledge,
+    /// without; opened if it is not yet. Its connections are counted as those of [`Port::BadH2`].
+    ///
+    /// # Errors
+    /// When it cannot be opened; [`io::ErrorKind::NotFound`] when there is no such row.
+    pub fn bad_h2(&self, name: &str, tls: bool) -> io::Result<SocketAddr> {
+        let row = bad_h2::find(name).ok_or(io::ErrorKind::NotFound)?;
+        let mut rows = lock(&self.bad_h2);
+        if let Some(&addr) = rows.get(&(row.name.as_str(), tls)) {
+            return Ok(addr);
+        }
+        let addr = listen::open_bad_h2(&self.shared, &self.handle, row, tls)?;
+        rows.insert((&row.name, tls), addr);
+        Ok(addr)
+    }
+
+    /// The URL of a row of [`bad_h2`](crate::bad_h2).
+    ///
+    /// # Errors
+    /// As [`Origin::bad_h2`].
+    pub fn bad_h2_url(&self, name: &str, tls: bool) -> io::Result<String> {
+        let at = self.bad_h2(name, tls)?;
+        Ok(if tls { format!("https://localhost:{}/", at.port()) } else { format!("http://{at}/") })
     }
 
     /// The URL of `path` on a port: `http://127.0.0.1:…` or, with TLS, `https://localhost:…`,

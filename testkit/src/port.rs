@@ -33,6 +33,10 @@ ports! {
     Https, "https",
         "HTTP/1.1 over TLS 1.2 and 1.3 with session tickets; the certificate names \
          localhost, 127.0.0.1, ::1 and origin.test";
+    H2c, "h2c", "HTTP/2 over TCP by prior knowledge, well behaved";
+    H2, "tls-h2", "HTTP/2 over TLS; offers h2 and nothing else (ALPN)";
+    H2OrHttp1, "tls-h2-http1", "HTTP/2 or HTTP/1.1 over TLS, as the client prefers; offers h2 first";
+    BadH2, "bad-h2", "one of the rows of misbehaviour over HTTP/2; opened by its name";
     Unix, "unix", "HTTP/1.1 over a Unix socket";
     TlsWrongName, "tls-wrong-name", "the certificate names wrong.test only";
     TlsExpired, "tls-expired", "the certificate ended yesterday";

@@ -1,6 +1,6 @@
 //! What was on the wire: every connection and every request head, byte for byte.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,8 +24,34 @@ pub struct SeenConnection {
     pub peer: Option<SocketAddr>,
     /// What TLS agreed on, once its handshake ended well; `None` without TLS.
     pub tls: Option<SeenTls>,
+    /// What the client's frames were, on a port that speaks HTTP/2.
+    pub h2: Option<SeenH2>,
     /// Whether the origin is done with it.
     pub closed: bool,
+}
+
+/// What a client sent on one HTTP/2 connection, counted from its frames (RFC 9113).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenH2 {
+    /// How many streams it opened.
+    pub streams: u64,
+    /// The highest stream it opened; 0 before the first.
+    pub last_stream: u32,
+    /// Each RST_STREAM in order: stream and error code.
+    pub resets: Vec<(u32, u32)>,
+    /// The error code of its last GOAWAY.
+    pub go_away: Option<u32>,
+    /// How many frames of each type it sent.
+    pub frames: BTreeMap<u8, u64>,
+    /// The connection's first 16 KiB, preface included: the order of settings, the header blocks.
+    pub opening: Vec<u8>,
+}
+
+impl SeenH2 {
+    /// How many frames of this type it sent.
+    pub fn count(&self, kind: u8) -> u64 {
+        self.frames.get(&kind).copied().unwrap_or(0)
+    }
 }
 
 /// What one TLS handshake agreed on.
@@ -58,7 +84,14 @@ pub struct Seen {
     pub method: String,
     /// The request target, as sent; `host:port` for a SOCKS request.
     pub target: String,
-    /// The head as it was on the wire, the empty line included.
+    /// The version of HTTP: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`; `SOCKS` for a SOCKS request.
+    pub version: &'static str,
+    /// `:authority` of HTTP/2.
+    pub authority: Option<String>,
+    /// The stream it came on; 0 over HTTP/1.
+    pub stream: u32,
+    /// The head as it was on the wire, the empty line included; over HTTP/2 as HTTP/1 would have
+    /// written it, without the pseudo-header fields.
     pub head: Bytes,
     /// Body bytes read so far, without the chunked framing.
     pub body_len: u64,

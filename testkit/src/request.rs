@@ -21,6 +21,24 @@ const MAX_LINE: usize = 8 * 1024;
 /// The largest body a route keeps in memory, in bytes.
 pub(crate) const MAX_KEPT_BODY: usize = 64 << 20;
 
+/// The version of HTTP a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    Http10,
+    Http11,
+    Http2,
+}
+
+impl Version {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Version::Http10 => "HTTP/1.0",
+            Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2",
+        }
+    }
+}
+
 /// A request head.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -30,8 +48,11 @@ pub(crate) struct Request {
     pub(crate) path: String,
     /// The query as decoded pairs, in order.
     pub(crate) query: Vec<(String, String)>,
-    /// HTTP/1.x's x.
-    pub(crate) minor: u8,
+    pub(crate) version: Version,
+    /// `:authority` of HTTP/2.
+    pub(crate) authority: Option<String>,
+    /// `:protocol` of extended CONNECT (RFC 8441 section 4).
+    pub(crate) protocol: Option<String>,
     /// Field lines in order, names as sent, values as Latin-1.
     pub(crate) headers: Vec<(String, String)>,
     /// The whole head as it was on the wire.
@@ -49,6 +70,11 @@ impl Request {
         self.headers.iter().filter(same).map(|(_, value)| value.as_str())
     }
 
+    /// Whom the request is for: `:authority`, or Host (RFC 9113 section 8.3.1).
+    pub(crate) fn host(&self) -> &str {
+        self.authority.as_deref().or_else(|| self.header("host")).unwrap_or_default()
+    }
+
     /// Whether a comma-separated field names this token, in any case.
     pub(crate) fn has_token(&self, name: &str, token: &str) -> bool {
         let items = self.headers_of(name).flat_map(|value| value.split(','));
@@ -60,7 +86,7 @@ impl Request {
         if self.has_token("connection", "close") {
             return false;
         }
-        self.minor == 1 || self.has_token("connection", "keep-alive")
+        self.version != Version::Http10 || self.has_token("connection", "keep-alive")
     }
 }
 
@@ -126,7 +152,9 @@ fn parse(raw: Bytes) -> Result<Request, &'static str> {
         method: head.method.unwrap_or_default().to_owned(),
         path,
         query,
-        minor: head.version.unwrap_or(1),
+        version: if head.version == Some(0) { Version::Http10 } else { Version::Http11 },
+        authority: None,
+        protocol: None,
         headers: headers.collect(),
         target,
         raw: raw.clone(),
@@ -134,14 +162,14 @@ fn parse(raw: Bytes) -> Result<Request, &'static str> {
     // RFC 9112 section 3.2: one Host line, no more and no less.
     match request.headers_of("host").count() {
         1 => {}
-        0 if request.minor == 0 => {}
+        0 if request.version == Version::Http10 => {}
         _ => return Err("there must be one Host line"),
     }
     Ok(request)
 }
 
 /// The path and the query of a target in origin-form or absolute-form (RFC 9112 section 3.2).
-fn split_target(target: &str) -> (String, Vec<(String, String)>) {
+pub(crate) fn split_target(target: &str) -> (String, Vec<(String, String)>) {
     let origin_form = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
             rest.find(['/', '?']).map_or("/", |at| &rest[at..])
@@ -240,7 +268,7 @@ impl Body {
             Rest::Chunk(left) => Some(self.in_chunk(conn, left).await?),
         };
         self.read += piece.as_ref().map_or(0, |piece| piece.len() as u64);
-        conn.shared.recorder.body(self.mark, self.read, self.is_done());
+        conn.about.shared.recorder.body(self.mark, self.read, self.is_done());
         Ok(piece)
     }
 
@@ -276,18 +304,6 @@ impl Body {
             self.rest = Rest::ChunkSize;
         }
         Ok(piece)
-    }
-
-    /// Everything that is left; [`io::ErrorKind::FileTooLarge`] beyond [`MAX_KEPT_BODY`].
-    pub(crate) async fn collect(&mut self, conn: &mut Conn) -> io::Result<Vec<u8>> {
-        let mut whole = Vec::new();
-        while let Some(piece) = self.next(conn).await? {
-            if whole.len() + piece.len() > MAX_KEPT_BODY {
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
-            whole.extend_from_slice(&piece);
-        }
-        Ok(whole)
     }
 
     /// Reads and forgets what is left.

@@ -45,6 +45,12 @@ impl Response {
         self
     }
 
+    /// With the length of its body.
+    pub(crate) fn length(self) -> Self {
+        let len = self.body.len().to_string();
+        self.header("content-length", len)
+    }
+
     /// Whether the status forbids a body (RFC 9110 sections 15.2, 15.3.5, 15.4.5).
     pub(crate) fn is_bodiless(&self) -> bool {
         self.status < 200 || matches!(self.status, 204 | 304)
@@ -54,14 +60,27 @@ impl Response {
 /// A response head without its length: the status line, Date and the fields given.
 pub(crate) fn head(status: u16, headers: &[(String, String)]) -> String {
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
-    // RFC 9110 section 6.6.1. Writing to a String cannot fail.
-    let _ = write!(head, "date: {}\r\n", httpdate::HttpDate::from(SystemTime::now()));
+    // Writing to a String cannot fail.
+    let _ = write!(head, "date: {}\r\n", date());
+    head.push_str(&lines(headers));
+    head
+}
+
+/// Field lines as HTTP/1 writes them.
+pub(crate) fn lines(headers: &[(String, String)]) -> String {
+    let mut lines = String::new();
     for (name, value) in headers {
         // Query text can become a value here: no line break may come through.
         let value: String = value.chars().filter(|c| !matches!(c, '\r' | '\n' | '\0')).collect();
-        let _ = write!(head, "{name}: {value}\r\n");
+        // Writing to a String cannot fail.
+        let _ = write!(lines, "{name}: {value}\r\n");
     }
-    head
+    lines
+}
+
+/// The time as Date has it (RFC 9110 section 6.6.1).
+pub(crate) fn date() -> String {
+    httpdate::HttpDate::from(SystemTime::now()).to_string()
 }
 
 /// The reason phrase of RFC 9110 section 15 for a status.

@@ -1,11 +1,12 @@
 //! The HTTP/1.1 loop of one connection: head in, route, answer out, again.
 
 use std::io;
+use std::sync::Arc;
 
 use tokio::time::timeout;
 
 use crate::conn::{After, Conn, Fate};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, One, Wire};
 use crate::record::Seen;
 use crate::request::{Body, HeadError, Request, read_head};
 use crate::response::{Response, head};
@@ -22,20 +23,25 @@ pub(crate) async fn serve(mut conn: Conn) {
             Err(HeadError::Gone) => return conn.end(After::Drop).await,
         };
         seq += 1;
-        let mark = conn.shared.recorder.request(seen(&conn, &request, seq));
+        let mark = conn.about.shared.recorder.request(seen(&conn, &request, seq));
         let body = match Body::of(&request, mark) {
             Ok(body) => body,
             Err(why) => return refuse(conn, why).await,
         };
-        conn.shared.recorder.body(mark, 0, body.is_done());
-        let limit = conn.shared.limits.exchange;
-        let mut exchange = Exchange { conn, request, body, seq, params: Vec::new() };
+        conn.about.shared.recorder.body(mark, 0, body.is_done());
+        let limit = conn.about.shared.limits.exchange;
+        let about = Arc::clone(&conn.about);
+        let wire = Wire::One(Box::new(One { conn, body }));
+        let mut exchange = Exchange { about, request, seq, params: Vec::new(), wire };
         let after = match timeout(limit, answer(&mut exchange)).await {
             Ok(Ok(after)) => after,
             // The peer left, or the exchange took longer than any should: nothing to say.
             Ok(Err(_)) | Err(_) => After::Drop,
         };
-        conn = exchange.conn;
+        let Wire::One(one) = exchange.wire else {
+            return;
+        };
+        conn = one.conn;
         if after != After::Keep {
             return conn.end(after).await;
         }
@@ -46,7 +52,7 @@ pub(crate) async fn serve(mut conn: Conn) {
 async fn next_request(conn: &mut Conn) -> Result<Option<Request>, HeadError> {
     let idle = match conn.fate {
         Fate::CloseAfter { requests: 0, idle } => idle,
-        _ => conn.shared.limits.idle,
+        _ => conn.about.shared.limits.idle,
     };
     conn.settle();
     match timeout(idle, read_head(conn)).await {
@@ -57,27 +63,36 @@ async fn next_request(conn: &mut Conn) -> Result<Option<Request>, HeadError> {
 
 pub(crate) fn seen(conn: &Conn, request: &Request, seq: u32) -> Seen {
     Seen {
-        conn: conn.id,
+        conn: conn.about.id,
         seq,
-        port: conn.port,
+        port: conn.about.port,
         method: request.method.clone(),
+        version: request.version.name(),
+        authority: None,
+        stream: 0,
         target: request.target.clone(),
         head: request.raw.clone(),
         body_len: 0,
         body_complete: false,
-        tls: conn.tls.clone(),
+        tls: conn.about.tls.clone(),
     }
 }
 
+/// Reads and forgets what is left of the body.
+async fn drain(exchange: &mut Exchange) -> io::Result<()> {
+    while exchange.next_piece().await?.is_some() {}
+    Ok(())
+}
+
 async fn answer(exchange: &mut Exchange) -> io::Result<After> {
-    if let Fate::CloseOnNext { reset, read_body } = exchange.conn.fate {
+    if let Fate::CloseOnNext { reset, read_body } = exchange.conn()?.fate {
         if read_body {
-            exchange.body.drain(&mut exchange.conn).await?;
+            drain(exchange).await?;
         }
         return Ok(if reset { After::Reset } else { After::Close });
     }
-    if let Fate::CloseAfter { requests: left @ 1.., idle } = exchange.conn.fate {
-        exchange.conn.fate = Fate::CloseAfter { requests: left - 1, idle };
+    if let Fate::CloseAfter { requests: left @ 1.., idle } = exchange.conn()?.fate {
+        exchange.conn()?.fate = Fate::CloseAfter { requests: left - 1, idle };
     }
     let after = match routes::answer(exchange).await {
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
@@ -91,8 +106,9 @@ async fn answer(exchange: &mut Exchange) -> io::Result<After> {
         other => other?,
     };
     if after == After::Keep {
-        exchange.body.drain(&mut exchange.conn).await?;
-        if matches!(exchange.conn.fate, Fate::CloseAfter { requests: 0, idle } if idle.is_zero()) {
+        drain(exchange).await?;
+        if matches!(exchange.conn()?.fate, Fate::CloseAfter { requests: 0, idle } if idle.is_zero())
+        {
             return Ok(After::Close);
         }
     }

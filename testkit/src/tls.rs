@@ -93,9 +93,13 @@ impl Authority {
         };
         let (chain, key) = self.certificate(port)?;
         let mut config = builder.with_single_cert(chain, key).map_err(other)?;
-        if port != Port::TlsNoAlpn {
-            config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        }
+        let offer = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.alpn_protocols = match port {
+            Port::TlsNoAlpn => Vec::new(),
+            Port::H2 => offer(&["h2"]),
+            Port::H2OrHttp1 => offer(&["h2", "http/1.1"]),
+            _ => offer(&["http/1.1"]),
+        };
         match port {
             // Early data needs the stateful session cache that is rustls' default, so that
             // a session is resumed once at most (RFC 8446 section 8.1).

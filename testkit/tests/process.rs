@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use common::*;
-use mimus_testkit::{Origin, PORTS, Port, bad_routes, routes};
+use mimus_testkit::{Origin, PORTS, Port, bad_h2, bad_routes, grpc_routes, routes};
 
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_mimus-origin"))
@@ -27,6 +27,7 @@ fn it_says_where_it_listens_serves_and_ends_with_its_input() {
         (dir.path().join("ca.pem"), dir.path().join("client.pem"), dir.path().join("socket"));
     let mut child = program()
         .args(["--stdin", "--port", "socks", "--port", "tls-expired"])
+        .args(["--port", "bad-h2:goaway-first", "--port", "bad-h2-tls:lost-fin-in-body"])
         .arg("--ca-out")
         .arg(&ca)
         .arg("--client-out")
@@ -45,7 +46,7 @@ fn it_says_where_it_listens_serves_and_ends_with_its_input() {
     stream.write_all(get("/get").as_bytes()).unwrap();
     assert_eq!(read_answer(&mut stream).status, 200);
     assert!(ready["https"].as_str().unwrap().starts_with("https://localhost:"));
-    for port in ["socks", "tls-expired"] {
+    for port in ["socks", "tls-expired", "bad-h2:goaway-first", "bad-h2-tls:lost-fin-in-body"] {
         TcpStream::connect(ready["ports"][port].as_str().unwrap()).unwrap();
     }
     assert!(std::fs::read_to_string(ca).unwrap().contains("BEGIN CERTIFICATE"));
@@ -76,7 +77,10 @@ fn its_list_has_every_row_and_its_help_every_flag() {
     for name in PORTS.iter().map(|row| row.name) {
         assert!(list.contains(name), "{name}");
     }
-    for route in routes().chain(bad_routes()) {
+    for row in bad_h2() {
+        assert!(list.contains(&row.name) && list.contains(&row.what), "{}", row.name);
+    }
+    for route in routes().chain(bad_routes()).chain(grpc_routes()) {
         assert!(list.contains(route.pattern) && list.contains(route.what), "{}", route.pattern);
     }
     let json: serde_json::Value = serde_json::from_str(&printed(&["--list", "--json"])).unwrap();
@@ -118,10 +122,10 @@ fn an_origin_starts_and_ends_inside_a_runtime_and_takes_its_connections_along() 
 #[test]
 fn every_port_opens_once_and_stays() {
     let origin = origin();
-    for row in PORTS.iter().filter(|row| row.port != Port::Unix) {
+    for row in PORTS.iter().filter(|row| !matches!(row.port, Port::Unix | Port::BadH2)) {
         let addr = origin.addr(row.port).unwrap();
         assert!(addr.ip().is_loopback());
         assert_eq!(origin.addr(row.port).unwrap(), addr, "{}", row.name);
     }
-    assert!(origin.addr(Port::Unix).is_err());
+    assert!(origin.addr(Port::Unix).is_err() && origin.addr(Port::BadH2).is_err());
 }

@@ -12,7 +12,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    AsyncPeer, BlockingPeer, Hello, Job, PeerError,
+    AsyncPeer, BlockingPeer, Hello, Job, PeerError, Protocol,
     measure::{Session, async_session, blocking_session},
 };
 
@@ -30,6 +30,8 @@ pub struct Config {
 pub struct Setup {
     /// The name of the [`Config`].
     pub config: String,
+    /// What it is to speak. A client that cannot is not asked to, by the suite.
+    pub protocol: Protocol,
     /// The certificate, in PEM, of the authority that the server's is from; `None` without TLS.
     pub ca: Option<Vec<u8>>,
     /// Each exchange must open a connection of its own. Set only for a client that says
@@ -152,7 +154,8 @@ impl Binary {
             }
             None => None,
         };
-        let setup = Setup { config: options.config, ca, cold: false };
+        let Options { config: name, protocol, .. } = options;
+        let setup = Setup { config: name, protocol, ca, cold: false };
         Ok((*config, open(setup, options.flavor)?))
     }
 
@@ -195,6 +198,7 @@ struct Options {
     config: String,
     ca: Option<PathBuf>,
     flavor: Flavor,
+    protocol: Protocol,
 }
 
 impl Command {
@@ -205,19 +209,20 @@ impl Command {
     fn parse_from(mut arguments: lexopt::Parser) -> Result<Self, PeerError> {
         use lexopt::prelude::*;
         let (mut verb, mut config, mut ca, mut job) = (None, None, None, None);
-        let mut flavor = Flavor::Current;
+        let (mut flavor, mut protocol) = (Flavor::Current, Protocol::default());
         while let Some(argument) = arguments.next()? {
             match argument {
                 Value(word) if verb.is_none() => verb = Some(word.string()?),
                 Long("config") => config = Some(arguments.value()?.string()?),
                 Long("ca") => ca = Some(PathBuf::from(arguments.value()?)),
                 Long("job") => job = Some(arguments.value()?.string()?),
+                Long("protocol") => protocol = parse_protocol(&arguments.value()?.string()?)?,
                 Long("runtime") => flavor = parse_flavor(arguments.value()?)?,
                 other => return Err(other.unexpected().into()),
             }
         }
         let options = |config: Option<String>| match config {
-            Some(config) => Ok(Options { config, ca, flavor }),
+            Some(config) => Ok(Options { config, ca, flavor, protocol }),
             None => Err(missing("--config")),
         };
         match verb.as_deref() {
@@ -235,6 +240,10 @@ impl Command {
 
 fn missing(what: impl Display) -> PeerError {
     format!("{what} is missing").into()
+}
+
+fn parse_protocol(name: &str) -> Result<Protocol, PeerError> {
+    Protocol::named(name).ok_or_else(|| format!("no protocol {name:?}").into())
 }
 
 fn parse_flavor(value: OsString) -> Result<Flavor, PeerError> {
@@ -255,14 +264,23 @@ mod tests {
 
     #[test]
     fn the_command_line_is_read() {
-        let Ok(Command::Serve(options)) =
-            parse(&["serve", "--config", "best", "--ca", "ca.pem", "--runtime", "multi"])
-        else {
+        let Ok(Command::Serve(options)) = parse(&[
+            "serve",
+            "--config",
+            "best",
+            "--ca",
+            "ca.pem",
+            "--runtime",
+            "multi",
+            "--protocol",
+            "grpc-json",
+        ]) else {
             panic!("serve");
         };
         assert_eq!(options.config, "best");
         assert_eq!(options.ca, Some("ca.pem".into()));
         assert!(matches!(options.flavor, Flavor::Multi));
+        assert_eq!(options.protocol, Protocol::GrpcJson);
         assert!(matches!(parse(&["hello"]), Ok(Command::Hello { config: None })));
     }
 
@@ -275,6 +293,7 @@ mod tests {
             (&["dance"], "none of hello"),
             (&["serve", "--config", "x", "--runtime", "y"], "no runtime"),
             (&["serve", "--fast"], "--fast"),
+            (&["serve", "--config", "x", "--protocol", "gopher"], "no protocol"),
         ] {
             let error = parse(line).err().unwrap().to_string();
             assert!(error.contains(says), "{line:?}: {error}");

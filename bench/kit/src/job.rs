@@ -16,6 +16,47 @@ pub struct Hello {
     pub about: String,
 }
 
+/// What is spoken. A client is made for one: what it says of it stands in its configuration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: by prior knowledge where the URL is plain, by ALPN over TLS. All exchanges under way at a
+    /// time are streams of one connection.
+    Http2,
+    /// Unary gRPC calls over HTTP/2 whose messages are protobuf. What is uploaded is the text of the
+    /// message sent, and the body that of the message that comes.
+    GrpcProst,
+    /// The same with messages of JSON.
+    GrpcJson,
+}
+
+impl Protocol {
+    /// The name on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http1",
+            Self::Http2 => "http2",
+            Self::GrpcProst => "grpc-prost",
+            Self::GrpcJson => "grpc-json",
+        }
+    }
+
+    /// The protocol of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Http1, Self::Http2, Self::GrpcProst, Self::GrpcJson]
+            .into_iter()
+            .find(|protocol| protocol.name() == name)
+    }
+
+    /// Whether it is a form of gRPC.
+    pub fn is_grpc(self) -> bool {
+        matches!(self, Self::GrpcProst | Self::GrpcJson)
+    }
+}
+
 /// A block of exchanges to make and to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -49,9 +90,9 @@ pub enum Upload {
     None,
     /// A POST of so many bytes that are all there, with Content-Length.
     Known(u64),
-    /// A POST streamed from an iterator of 64 KiB pieces, chunked.
+    /// A POST streamed from an iterator of 64 KiB pieces: over HTTP/1.1 chunked.
     Chunked(u64),
-    /// A chunked POST of `pieces` pieces of `size` bytes, one every `every_ns`, each beginning with the
+    /// A streamed POST of `pieces` pieces of `size` bytes, one every `every_ns`, each beginning with the
     /// time it was handed over: nanoseconds of CLOCK_MONOTONIC, little endian.
     Paced {
         /// How many pieces.

@@ -11,7 +11,8 @@
 //! <bin> once  --config NAME [--ca FILE] --job JSON    one Answer
 //! ```
 //!
-//! `--runtime current|multi` chooses tokio's runtime for asynchronous clients (`current` if absent).
+//! `--runtime current|multi` chooses tokio's runtime for asynchronous clients (`current` if absent), and
+//! `--protocol` what the client is made to speak ([`Protocol`]; `http1` if absent).
 //! The runner talks to it in JSON lines ([`job`]).
 //!
 //! # A slow-down, for testing the comparison
@@ -29,7 +30,7 @@ mod upload;
 mod version;
 
 pub use binary::{Binary, Config, Setup, run_async, run_blocking};
-pub use job::{Answer, Deliver, Hello, Job, Sample, Upload};
+pub use job::{Answer, Deliver, Hello, Job, Protocol, Sample, Upload};
 pub use peer::{Ask, AsyncPeer, BlockingPeer, Cold, Outgoing, PeerError};
 pub use seen::Seen;
 pub use upload::Pieces;

@@ -14,6 +14,8 @@ pub struct Ask<'a> {
     pub url: &'a str,
     /// What to send: nothing is a GET, anything else a POST.
     pub upload: Outgoing,
+    /// How many exchanges are under way at any time, this one included.
+    pub in_flight: u32,
     /// What to do with the body that comes: [`Deliver::Bytes`] collects it in the client's own way and
     /// ends in [`Seen::whole`]; otherwise each piece goes to [`Seen::piece`] as it comes.
     pub deliver: Deliver,
@@ -24,7 +26,7 @@ pub struct Ask<'a> {
 pub enum Outgoing {
     /// None: a GET.
     None,
-    /// All there, to be sent with Content-Length.
+    /// All there, to be sent with Content-Length; of a gRPC call, the text of its message.
     Known(Bytes),
     /// To be streamed in pieces, chunked; the type is a `Stream`, an `http_body::Body` and a `Read`.
     Stream(Pieces),

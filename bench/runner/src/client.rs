@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use mimus_bench_kit::{Answer, Hello, Job};
+use mimus_bench_kit::{Answer, Hello, Job, Protocol};
 
 use crate::child::Lines;
 
@@ -21,6 +21,8 @@ pub struct Program {
     pub config: String,
     /// The certificate that it is to trust, if the server speaks TLS.
     pub ca: Option<PathBuf>,
+    /// What it is to speak.
+    pub protocol: Protocol,
     /// The async runtime: `current` or `multi`.
     pub runtime: String,
     /// Whether it is Mimus.
@@ -31,6 +33,7 @@ impl Program {
     /// The arguments after the verb.
     fn arguments(&self, command: &mut Command) {
         command.args(["--config", &self.config, "--runtime", &self.runtime]);
+        command.args(["--protocol", self.protocol.name()]);
         if let Some(ca) = &self.ca {
             command.arg("--ca").arg(ca);
         }

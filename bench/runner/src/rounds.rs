@@ -20,12 +20,14 @@ const BLOCK_LIMIT: Duration = Duration::from_secs(60);
 pub struct Entrant {
     /// What it did so far.
     pub row: Row,
+    /// Where it asks: other protocols have other ports.
+    url: String,
     client: Option<Client>,
 }
 
 impl Entrant {
     /// Starts a process for `contender`. One that does not start has failed.
-    pub fn start(contender: String, program: &Program, pin: Pin) -> Self {
+    pub fn start(contender: String, program: &Program, url: String, pin: Pin) -> Self {
         let mut row = Row::new(contender);
         let client = match Client::start(program, pin.client()) {
             Ok(client) => Some(client),
@@ -34,14 +36,14 @@ impl Entrant {
                 None
             }
         };
-        Self { row, client }
+        Self { row, url, client }
     }
 
     /// Runs a block. `round` is `None` for a warm-up, of which only failures are kept. A client that
     /// dies or falls silent is out, and its row failed.
     fn block(&mut self, job: &Job, round: Option<usize>) {
         let Some(client) = &mut self.client else { return };
-        match client.run(job, BLOCK_LIMIT) {
+        match client.run(&Job { url: self.url.clone(), ..job.clone() }, BLOCK_LIMIT) {
             Ok(Answer::Sample(sample)) => match round {
                 Some(round) => self.row.take(round, &sample),
                 None => self.row.note(&sample),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
+use mimus_bench_kit::{Job, Protocol};
 
 use crate::analysis::{self, Analysis};
 use crate::budget::{self, Budget, Budgets};
@@ -205,11 +206,12 @@ fn start_server(
 }
 
 impl Stage<'_> {
-    fn program(&self, contender: &Contender) -> Option<Program> {
+    fn program(&self, contender: &Contender, protocol: Protocol) -> Option<Program> {
         Some(Program {
             binary: self.binaries.get(&contender.client)?.clone(),
             config: contender.config.clone(),
             ca: self.server.ca.clone(),
+            protocol,
             runtime: self.options.runtime.clone(),
             ours: self.suite.kind(&contender.id()) == Some(Kind::Ours),
         })
@@ -224,7 +226,11 @@ impl Stage<'_> {
         let fail = |(name, error)| (name, Built::Failed { error });
         let mut built: BTreeMap<String, Built> = failed.into_iter().map(fail).collect();
         for contender in contenders {
-            let Some(program) = self.program(contender) else { continue };
+            let spoken = |w: &&Workload| w.is_for(contender);
+            let protocol =
+                self.suite.workloads.iter().find(spoken).map(|w| contender.protocol_in(w));
+            let program = self.program(contender, protocol.unwrap_or_default());
+            let Some(program) = program else { continue };
             // One that does not even greet fails each of its rows, with the reason.
             let Ok(client) = Client::start(&program, None) else { continue };
             let entry = built.entry(contender.client.clone()).or_insert_with(|| Built::Ready {
@@ -247,13 +253,14 @@ impl Stage<'_> {
         progress: &Progress,
         began: u64,
     ) -> Option<Measured> {
-        let job = workload.job(self.server.url(workload)?, size.ops);
+        let job = workload.job(self.server.url(workload, workload.protocol)?, size.ops);
         let mut rows = Vec::new();
         let mut entrants = Vec::new();
         for contender in contenders.iter().filter(|contender| workload.is_for(contender)) {
-            match self.program(contender) {
+            match self.program(contender, contender.protocol_in(workload)) {
                 Some(program) => {
-                    entrants.push(Entrant::start(contender.id(), &program, self.options.pin));
+                    let url = self.server.url(workload, program.protocol)?;
+                    entrants.push(Entrant::start(contender.id(), &program, url, self.options.pin));
                 }
                 None => rows.push(Row::new(contender.id())),
             }
@@ -277,9 +284,12 @@ impl Stage<'_> {
             if !ours && !contender.is_in(&workload.counts) {
                 continue;
             }
-            let Some(program) = self.program(contender) else { continue };
+            let program = self.program(contender, contender.protocol_in(workload));
+            let Some(program) = program else { continue };
             progress.detail(&format!("counting {} of {}", workload.id, row.contender));
-            let (counts, troubles) = self.counters.count(&program, &measured.job);
+            let Some(url) = self.server.url(workload, program.protocol) else { continue };
+            let (counts, troubles) =
+                self.counters.count(&program, &Job { url, ..measured.job.clone() });
             row.counts = counts;
             for trouble in troubles {
                 progress.say(&format!("{} of {}: {trouble}", workload.id, row.contender));
@@ -295,10 +305,14 @@ impl Stage<'_> {
         let progress = Progress::new("count", (workloads.len() * contenders.len()) as u64);
         let mut found = Vec::new();
         for workload in workloads {
-            let url = self.server.url(workload).context("the server does not serve it")?;
+            let url = self
+                .server
+                .url(workload, workload.protocol)
+                .context("the server does not serve it")?;
             let job = workload.job(url, COUNTED_OPS);
             for contender in contenders.iter().filter(|contender| workload.is_for(contender)) {
-                let program = self.program(contender).context("it is not built")?;
+                let program = self.program(contender, contender.protocol_in(workload));
+                let program = program.context("it is not built")?;
                 let binary = name_of(&program.binary);
                 progress.step(&format!("{} of {binary} {}", workload.id, contender.config));
                 let (counts, troubles) = self.counters.count(&program, &job);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use mimus_bench_kit::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::child::Lines;
@@ -33,8 +34,7 @@ pub enum Choice {
 #[derive(Debug)]
 pub struct Server {
     choice: Choice,
-    http: String,
-    https: Option<String>,
+    listening: Listening,
     /// The certificate to trust, if it speaks TLS.
     pub ca: Option<PathBuf>,
     _process: Process,
@@ -56,11 +56,13 @@ impl Drop for Process {
     }
 }
 
-/// What the bench's own server says when it listens.
-#[derive(Deserialize)]
+/// What the bench's own server says when it listens; the others are asked over plain HTTP/1.1 only.
+#[derive(Debug, Deserialize)]
 struct Listening {
     http: String,
-    https: String,
+    https: Option<String>,
+    h2c: Option<String>,
+    h2: Option<String>,
 }
 
 impl Server {
@@ -73,8 +75,7 @@ impl Server {
             serde_json::from_str(&line).context("the server does not say where it listens")?;
         Ok(Self {
             choice: Choice::Minimal,
-            http: listening.http,
-            https: Some(listening.https),
+            listening,
             ca: Some(ca),
             _process: Process::Spoken(lines),
         })
@@ -116,8 +117,12 @@ impl Server {
         })?;
         let server = Self {
             choice,
-            http: format!("http://127.0.0.1:{port}"),
-            https: None,
+            listening: Listening {
+                http: format!("http://127.0.0.1:{port}"),
+                https: None,
+                h2c: None,
+                h2: None,
+            },
             ca: None,
             _process: Process::Mute(child),
         };
@@ -131,9 +136,15 @@ impl Server {
         Ok(server)
     }
 
-    /// Where `workload` is asked for; `None` if this server cannot serve it.
-    pub fn url(&self, workload: &Workload) -> Option<String> {
-        let base = if workload.tls { self.https.as_ref()? } else { &self.http };
+    /// Where `workload` is asked for by who speaks `protocol`; `None` if this server cannot serve it.
+    pub fn url(&self, workload: &Workload, protocol: Protocol) -> Option<String> {
+        let at = &self.listening;
+        let base = match (protocol, workload.tls) {
+            (Protocol::Http1, false) => &at.http,
+            (Protocol::Http1, true) => at.https.as_ref()?,
+            (_, false) => at.h2c.as_ref()?,
+            (_, true) => at.h2.as_ref()?,
+        };
         let path = path_on(self.choice, workload)?;
         Some(format!("{base}{path}"))
     }
@@ -143,7 +154,7 @@ impl Server {
 pub fn path_on(choice: Choice, workload: &Workload) -> Option<&str> {
     match choice {
         Choice::Minimal => Some(&workload.path),
-        _ if workload.tls => None,
+        _ if workload.tls || workload.protocol != Protocol::Http1 => None,
         Choice::Nginx => workload.nginx.as_deref(),
         Choice::Httpbin => workload.httpbin.as_deref(),
     }

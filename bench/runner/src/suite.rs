@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use mimus_bench_kit::{Deliver, Job, Upload};
+use mimus_bench_kit::{Deliver, Job, Protocol, Upload};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Gate;
@@ -75,6 +75,9 @@ pub struct Contender {
     pub client: String,
     /// The configuration, as the client calls it.
     pub config: String,
+    /// What it speaks where that is not what the workload says: its name then ends in it, behind an `@`.
+    #[serde(default)]
+    pub protocol: Option<Protocol>,
     /// How it waits: it is compared with the floor, and with ours, of the same mode.
     pub mode: Mode,
     /// Runs in a quick run too.
@@ -85,9 +88,17 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// The name in reports: `client/config`.
+    /// The name in reports: `client/config`, or `client/config@protocol`.
     pub fn id(&self) -> String {
-        format!("{}/{}", self.client, self.config)
+        match self.protocol {
+            None => format!("{}/{}", self.client, self.config),
+            Some(protocol) => format!("{}/{}@{}", self.client, self.config, protocol.name()),
+        }
+    }
+
+    /// What it speaks in `workload`.
+    pub fn protocol_in(&self, workload: &Workload) -> Protocol {
+        self.protocol.unwrap_or(workload.protocol)
     }
 
     /// Whether it belongs to one of `groups`.
@@ -162,6 +173,9 @@ pub struct Workload {
     /// The path on go-httpbin, where that can serve it.
     #[serde(default)]
     pub httpbin: Option<String>,
+    /// What is spoken: HTTP/1.1 if not said.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// Over TLS.
     #[serde(default)]
     pub tls: bool,
@@ -292,6 +306,7 @@ impl Suite {
     pub fn of_kind(&self, kind: Kind, mode: Mode) -> Option<&Contender> {
         self.contenders.iter().find(|contender| {
             contender.mode == mode
+                && contender.protocol.is_none()
                 && self.client(&contender.client).is_some_and(|client| client.kind == kind)
         })
     }

@@ -117,7 +117,8 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    fn take(&mut self, data: &[u8], read_at: u64) {
+    /// Takes a part of a body, all of which was there at `read_at`.
+    pub(crate) fn take(&mut self, data: &[u8], read_at: u64) {
         if let Self::Time(stamps) = self {
             stamps.take(data, read_at);
         }

@@ -1,15 +1,14 @@
-//! One connection: requests in, answers out.
+//! One connection, whatever is spoken on it.
 
 use std::io;
-
-use boring::ssl::SslContext;
 use std::net::TcpStream;
 
-use crate::body::{Malformed, Reader, Sink, Stamps};
-use crate::clock;
-use crate::output::{Output, Pages};
-use crate::request::{self, Refusal, Request, Route};
-use crate::transport::{Buffers, Came, Transport};
+use boring::ssl::SslContext;
+
+use crate::http1::Http1;
+use crate::http2::Http2;
+use crate::pages::Pages;
+use crate::transport::{Buffers, Transport};
 
 /// What all connections share.
 pub(crate) struct Shared {
@@ -22,63 +21,59 @@ pub(crate) struct Shared {
 pub(crate) enum Wait {
     Readable,
     Writable,
-    /// The time, in nanoseconds of [`clock::now`].
+    /// Whichever comes first.
+    Either,
+    /// The time, in nanoseconds of [`crate::clock::now`].
     Until(u64),
+    /// Likewise, or something to read.
+    ReadableUntil(u64),
 }
 
-/// Where the exchange stands.
-enum Phase {
-    /// A request is to come.
-    Head,
-    /// Its body is to come.
-    Body { reader: Reader, sink: Sink, request: Request },
-    /// Pieces are sent by the clock.
-    Pacing { left: u64, size: u64, every_ns: u64, due: u64, close: bool },
-    /// The connection ends when all is sent.
-    Closing,
-    /// Likewise, but the peer may be sending still: closing at once would reset what it is to read.
-    Refused,
-    /// Refused and told so: what comes is dropped until the peer closes.
-    Lingering,
+impl Wait {
+    /// The time that is waited for.
+    pub(crate) fn due(self) -> Option<u64> {
+        match self {
+            Self::Until(due) | Self::ReadableUntil(due) => Some(due),
+            Self::Readable | Self::Writable | Self::Either => None,
+        }
+    }
 }
 
-/// What a phase wants next.
-enum Step {
-    /// To be asked again.
-    On,
-    /// More input.
-    Read,
-    /// The answer to be sent first, and the time to come.
-    Sleep(u64),
-    /// The answer to be sent first, and then the end.
-    Close,
-    /// Likewise, and the end of the peer's stream.
-    Linger,
+/// What a port speaks. No port speaks both: a client that falls back would be measured at something
+/// else than it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http1,
+    Http2,
+}
+
+enum Speaker {
+    Http1(Box<Http1>),
+    Http2(Box<Http2>),
 }
 
 /// One connection.
 pub(crate) struct Connection {
     transport: Transport,
     rest: Vec<u8>,
-    output: Output,
-    phase: Phase,
-    /// When the last read returned.
-    read_at: u64,
+    speaker: Speaker,
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, tls: Option<&SslContext>) -> io::Result<Self> {
+    pub(crate) fn new(
+        stream: TcpStream,
+        tls: Option<&SslContext>,
+        protocol: Protocol,
+    ) -> io::Result<Self> {
         let transport = match tls {
             None => Transport::plain(stream),
             Some(context) => Transport::tls(stream, context)?,
         };
-        Ok(Self {
-            transport,
-            rest: Vec::new(),
-            output: Output::default(),
-            phase: Phase::Head,
-            read_at: 0,
-        })
+        let speaker = match protocol {
+            Protocol::Http1 => Speaker::Http1(Box::new(Http1::new())),
+            Protocol::Http2 => Speaker::Http2(Box::new(Http2::new())),
+        };
+        Ok(Self { transport, rest: Vec::new(), speaker })
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -94,164 +89,12 @@ impl Connection {
     pub(crate) fn advance(&mut self, shared: &mut Shared) -> io::Result<Option<Wait>> {
         shared.buffers.input.load(&mut self.rest);
         self.transport.borrow(&mut shared.buffers);
-        let wait = self.drive(shared);
+        let wait = match &mut self.speaker {
+            Speaker::Http1(speaker) => speaker.drive(&mut self.transport, shared),
+            Speaker::Http2(speaker) => speaker.drive(&mut self.transport, shared),
+        };
         self.transport.give_back(&mut shared.buffers);
         shared.buffers.input.save(&mut self.rest);
         wait
-    }
-
-    fn drive(&mut self, shared: &mut Shared) -> io::Result<Option<Wait>> {
-        loop {
-            if self.output.is_full() && !self.send(shared)? {
-                return Ok(Some(Wait::Writable));
-            }
-            let step = self.step(shared);
-            if matches!(step, Step::On) {
-                continue;
-            }
-            if !self.send(shared)? {
-                return Ok(Some(Wait::Writable));
-            }
-            match step {
-                Step::On => {}
-                Step::Sleep(due) => return Ok(Some(Wait::Until(due))),
-                Step::Close => return Ok(None),
-                Step::Linger => {
-                    self.transport.finish()?;
-                    self.phase = Phase::Lingering;
-                }
-                Step::Read => match self.read(shared)? {
-                    Came::Bytes => {}
-                    Came::End => return Ok(None),
-                    // What TLS had to say to what it read may have to go out.
-                    Came::Nothing if self.send(shared)? => return Ok(Some(Wait::Readable)),
-                    Came::Nothing => return Ok(Some(Wait::Writable)),
-                },
-            }
-        }
-    }
-
-    fn send(&mut self, shared: &mut Shared) -> io::Result<bool> {
-        self.transport.send(&mut self.output, &shared.pages, &mut shared.buffers)
-    }
-
-    fn read(&mut self, shared: &mut Shared) -> io::Result<Came> {
-        if let Phase::Body { reader, sink, .. } = &mut self.phase {
-            let bytes = reader.forgettable(sink);
-            if bytes > 0
-                && let Some(forgot) = self.transport.forget(bytes, &mut shared.buffers)
-            {
-                reader.forgot(*forgot.as_ref().unwrap_or(&0) as u64);
-                return crate::transport::came(forgot);
-            }
-        }
-        let came = self.transport.read(&mut shared.buffers.input)?;
-        self.read_at = clock::now();
-        Ok(came)
-    }
-
-    fn step(&mut self, shared: &mut Shared) -> Step {
-        match &mut self.phase {
-            Phase::Head => self.head(shared),
-            Phase::Body { reader, sink, .. } => {
-                match reader.take(&mut shared.buffers.input, sink, self.read_at) {
-                    Ok(true) => self.answer(shared),
-                    Ok(false) => Step::Read,
-                    Err(Malformed) => self.refuse(Refusal::BadRequest, &shared.pages),
-                }
-            }
-            Phase::Pacing { .. } => self.pace(),
-            Phase::Closing => Step::Close,
-            Phase::Refused => Step::Linger,
-            Phase::Lingering => {
-                let input = &mut shared.buffers.input;
-                input.consume(input.bytes().len());
-                Step::Read
-            }
-        }
-    }
-
-    fn head(&mut self, shared: &mut Shared) -> Step {
-        let input = &mut shared.buffers.input;
-        if input.is_empty() {
-            return Step::Read;
-        }
-        let request = match request::parse(input.bytes()) {
-            Ok(None) => return Step::Read,
-            Ok(Some((request, length))) => {
-                input.consume(length);
-                request
-            }
-            Err(refusal) => return self.refuse(refusal, &shared.pages),
-        };
-        let reader = Reader::from(request.framing);
-        // RFC 9110 section 10.1.1: not if the body is here already.
-        if request.expects && reader != Reader::Ended && input.is_empty() {
-            self.output.go_on();
-        }
-        let sink = match request.route {
-            Route::PacedUpload { size } => Sink::Time(Stamps::new(size)),
-            _ => Sink::Forget,
-        };
-        self.phase = Phase::Body { reader, sink, request };
-        Step::On
-    }
-
-    /// The request came, all of it.
-    fn answer(&mut self, shared: &mut Shared) -> Step {
-        let after = std::mem::replace(&mut self.phase, Phase::Head);
-        let Phase::Body { sink, request, .. } = after else { return Step::On };
-        let pages = &shared.pages;
-        let close = request.close;
-        if close {
-            self.phase = Phase::Closing;
-        }
-        match (request.route, sink) {
-            (Route::Bytes(bytes), _) => self.output.bytes(pages, bytes, close),
-            (Route::Chunks(bytes), _) => self.output.chunks(pages, bytes, close),
-            (Route::Paced { pieces, size, every_ns }, _) => {
-                self.output.chunked_head(pages, close);
-                let due = clock::now();
-                self.phase = Phase::Pacing { left: pieces, size, every_ns, due, close };
-            }
-            (_, Sink::Forget) => self.output.text(pages, "200 OK", "ok", close),
-            (_, Sink::Time(stamps)) => match stamps.delays() {
-                Some(delays) => {
-                    let body = serde_json::json!({ "delay": delays }).to_string();
-                    self.output.text(pages, "200 OK", &body, close);
-                }
-                None => return self.refuse(Refusal::BadRequest, pages),
-            },
-        }
-        Step::On
-    }
-
-    /// A piece, if it is time. Called only when the one before is with the kernel, so that the stamp is
-    /// made right before the write.
-    fn pace(&mut self) -> Step {
-        let Phase::Pacing { left, size, every_ns, due, close } = &mut self.phase else {
-            return Step::On;
-        };
-        let now = clock::now();
-        if now < *due {
-            return Step::Sleep(*due);
-        }
-        *left -= 1;
-        *due = due.saturating_add(*every_ns);
-        self.output.stamped(*size, now, *left == 0);
-        if *left == 0 {
-            self.phase = if *close { Phase::Closing } else { Phase::Head };
-        }
-        Step::On
-    }
-
-    fn refuse(&mut self, refusal: Refusal, pages: &Pages) -> Step {
-        let status = match refusal {
-            Refusal::BadRequest => "400 Bad Request",
-            Refusal::NotFound => "404 Not Found",
-        };
-        self.output.text(pages, status, "", true);
-        self.phase = Phase::Refused;
-        Step::On
     }
 }

@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use boring::pkey::PKey;
+use boring::error::ErrorStack;
+use boring::pkey::{PKey, Private};
 use boring::ssl::{
     AlpnError, SslAcceptor, SslContext, SslMethod, SslMode, SslSessionCacheMode, select_next_proto,
 };
@@ -15,15 +16,17 @@ use time::{Duration, OffsetDateTime};
 
 /// What clients ask for.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
-/// HTTP/1.1 as ALPN writes it.
-const PROTOCOLS: &[u8] = b"\x08http/1.1";
+/// As ALPN writes them.
+const HTTP1: &[u8] = b"\x08http/1.1";
+const HTTP2: &[u8] = b"\x02h2";
 
 /// TLS, and the authority behind it.
 pub(crate) struct Identity {
     /// The authority's certificate.
     pub(crate) ca_pem: String,
-    /// What connections are made with.
-    pub(crate) context: SslContext,
+    /// What connections are made with, by what they speak.
+    pub(crate) http1: SslContext,
+    pub(crate) http2: SslContext,
 }
 
 impl Identity {
@@ -33,18 +36,29 @@ impl Identity {
         let key = KeyPair::generate()?;
         let leaf = leaf()?.signed_by(&key, &issuer)?;
 
-        let mut tls = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls())?;
-        tls.set_certificate(&*X509::from_pem(leaf.pem().as_bytes())?)?;
-        tls.set_private_key(&*PKey::private_key_from_pem(key.serialize_pem().as_bytes())?)?;
-        // Tickets are on by default; nothing is kept here.
-        tls.set_session_cache_mode(SslSessionCacheMode::OFF);
-        tls.set_session_id_context(b"bench")?;
-        tls.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
-        tls.set_alpn_select_callback(|_, offered| {
-            select_next_proto(PROTOCOLS, offered).ok_or(AlpnError::NOACK)
-        });
-        Ok(Self { ca_pem: issuer.pem(), context: tls.build().into_context() })
+        let certificate = X509::from_pem(leaf.pem().as_bytes())?;
+        let key = PKey::private_key_from_pem(key.serialize_pem().as_bytes())?;
+        let context = |protocol| context(&certificate, &key, protocol);
+        Ok(Self { ca_pem: issuer.pem(), http1: context(HTTP1)?, http2: context(HTTP2)? })
     }
+}
+
+fn context(
+    certificate: &X509,
+    key: &PKey<Private>,
+    protocol: &'static [u8],
+) -> Result<SslContext, ErrorStack> {
+    let mut tls = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls())?;
+    tls.set_certificate(certificate)?;
+    tls.set_private_key(key)?;
+    // Tickets are on by default; nothing is kept here.
+    tls.set_session_cache_mode(SslSessionCacheMode::OFF);
+    tls.set_session_id_context(b"bench")?;
+    tls.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
+    tls.set_alpn_select_callback(move |_, offered| {
+        select_next_proto(protocol, offered).ok_or(AlpnError::NOACK)
+    });
+    Ok(tls.build().into_context())
 }
 
 fn authority() -> CertificateParams {

@@ -9,14 +9,24 @@
 //! | `GET /paced/<pieces>/<size>/<ns>` | a chunk of `size` bytes every `ns`, the first at once; each begins with the time of its write |
 //! | `POST /paced?size=<bytes>` | of each stamped piece of the body, how long it took: `{"delay":[ns,..]}` |
 //!
+//! Over HTTP/2 each stream is asked the same; a chunked answer is one without Content-Length, of DATA frames
+//! as large as the client takes them. There is gRPC, too:
+//!
+//! | method | answer |
+//! |---|---|
+//! | `/bench.Echo/Unary` | the message that came |
+//!
 //! Stamps are 8 bytes, little endian: nanoseconds of CLOCK_MONOTONIC.
 
 mod body;
 mod clock;
 mod connection;
+mod http1;
+mod http2;
 mod identity;
 mod input;
 mod output;
+mod pages;
 mod request;
 mod server;
 mod transport;
@@ -29,8 +39,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::connection::Protocol;
 use crate::identity::Identity;
-use crate::server::Server;
+use crate::server::{Port, Server};
 
 /// Descriptors for the largest workload, twice over.
 const DESCRIPTORS: u64 = 65_536;
@@ -45,6 +56,12 @@ struct Args {
     /// Port for HTTPS; 0 takes one that is free.
     #[arg(long, default_value_t = 0)]
     tls_port: u16,
+    /// Port for HTTP/2 without TLS, by prior knowledge; 0 takes one that is free.
+    #[arg(long, default_value_t = 0)]
+    h2c_port: u16,
+    /// Port for HTTP/2 over TLS; 0 takes one that is free.
+    #[arg(long, default_value_t = 0)]
+    h2_port: u16,
     /// Where to write the certificate of the authority to trust, as PEM.
     #[arg(long)]
     ca_out: Option<PathBuf>,
@@ -67,11 +84,21 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         std::fs::write(path, identity.ca_pem)
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
-    let mut server = Server::bind(args.port, args.tls_port, identity.context)?;
-    let (plain, tls) = server.addresses()?;
+    let ports = [
+        Port { number: args.port, tls: None, protocol: Protocol::Http1 },
+        Port { number: args.tls_port, tls: Some(identity.http1), protocol: Protocol::Http1 },
+        Port { number: args.h2c_port, tls: None, protocol: Protocol::Http2 },
+        Port { number: args.h2_port, tls: Some(identity.http2), protocol: Protocol::Http2 },
+    ];
+    let mut server = Server::bind(ports)?;
+    let [plain, tls, h2c, h2] = server.addresses()?[..] else {
+        return Err("there are not four ports".into());
+    };
     let urls = serde_json::json!({
         "http": format!("http://{plain}"),
         "https": format!("https://localhost:{}", tls.port()),
+        "h2c": format!("http://{h2c}"),
+        "h2": format!("https://localhost:{}", h2.port()),
     });
     writeln!(std::io::stdout(), "{urls}")?;
     Ok(server.run(std::io::stdin())?)

@@ -1,53 +1,14 @@
 //! What is to be sent: bytes of its own, then a run over a page that all share, then a tail.
 
-use std::io::{IoSlice, Write};
-use std::time::SystemTime;
+use std::io::Write;
 
-/// Bytes in each chunk of a chunked answer.
-const CHUNK: usize = 16 * 1024;
+use crate::pages::{CHUNK, Page, Pages};
+use crate::transport::Unsent;
+
 /// Largest body that is copied behind its head, so that both are one slice.
 const COPIED: u64 = 4 * 1024;
 /// So much may gather from pipelined answers before it is sent.
 const GATHERED: usize = 64 * 1024;
-/// Slices in one write.
-const SLICES: usize = 16;
-
-/// Bodies, made once. Both pages stay in a core's second-level cache.
-pub(crate) struct Pages {
-    payload: Box<[u8]>,
-    chunks: Box<[u8]>,
-    /// Fields of every answer. The date is that of the start: answers are fixed.
-    fields: String,
-}
-
-impl Pages {
-    pub(crate) fn new() -> Self {
-        let payload: Box<[u8]> = (0..CHUNK * 16).map(|at| b'a' + (at % 23) as u8).collect();
-        let chunk = [format!("{CHUNK:x}\r\n").as_bytes(), &payload[..CHUNK], b"\r\n"].concat();
-        Self {
-            payload,
-            chunks: chunk.repeat(16).into_boxed_slice(),
-            fields: format!(
-                "Server: bench\r\nDate: {}\r\nContent-Type: application/octet-stream\r\n",
-                httpdate::fmt_http_date(SystemTime::now())
-            ),
-        }
-    }
-
-    fn of(&self, page: Page) -> &[u8] {
-        match page {
-            Page::Payload => &self.payload,
-            Page::Chunks => &self.chunks,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-enum Page {
-    #[default]
-    Payload,
-    Chunks,
-}
 
 /// A page, over and over.
 #[derive(Debug, Default)]
@@ -68,10 +29,6 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.head.is_empty() && self.run.left == 0 && self.tail.is_empty()
-    }
-
     /// Whether it has to be sent before anything can be added.
     pub(crate) fn is_full(&self) -> bool {
         self.run.left > 0 || !self.tail.is_empty() || self.head.len() >= GATHERED
@@ -142,33 +99,11 @@ impl Output {
         // Writing to a `Vec` has no errors.
         let _ = self.head.write_fmt(text);
     }
+}
 
-    /// What comes next, in as many slices as there are for it.
-    pub(crate) fn slices<'a>(&'a self, pages: &'a Pages) -> ([IoSlice<'a>; SLICES], usize) {
-        let mut slices = [IoSlice::new(&[]); SLICES];
-        let mut used = 0;
-        for slice in self.pieces(pages).take(SLICES) {
-            slices[used] = IoSlice::new(slice);
-            used += 1;
-        }
-        (slices, used)
-    }
-
-    /// What comes next in one slice: up to `buffer`'s length, copied there unless it is in one piece.
-    pub(crate) fn record<'a>(&'a self, pages: &'a Pages, buffer: &'a mut [u8]) -> &'a [u8] {
-        let mut used = 0;
-        for slice in self.pieces(pages) {
-            if used == 0 && slice.len() >= buffer.len() {
-                return &slice[..buffer.len()];
-            }
-            let taken = slice.len().min(buffer.len() - used);
-            buffer[used..used + taken].copy_from_slice(&slice[..taken]);
-            used += taken;
-            if used == buffer.len() {
-                break;
-            }
-        }
-        &buffer[..used]
+impl Unsent for Output {
+    fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.run.left == 0 && self.tail.is_empty()
     }
 
     fn pieces<'a>(&'a self, pages: &'a Pages) -> impl Iterator<Item = &'a [u8]> {
@@ -187,8 +122,7 @@ impl Output {
             .filter(|slice| !slice.is_empty())
     }
 
-    /// So many bytes of what came next are sent.
-    pub(crate) fn advance(&mut self, pages: &Pages, mut bytes: usize) {
+    fn advance(&mut self, pages: &Pages, mut bytes: usize) {
         let of_head = bytes.min(self.head.len() - self.head_sent);
         self.head_sent += of_head;
         bytes -= of_head;

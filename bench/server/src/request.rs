@@ -91,7 +91,8 @@ fn frame(known: &mut Option<Framing>, seen: Framing) -> Result<(), Refusal> {
     }
 }
 
-fn route(method: &str, target: &str) -> Result<Route, Refusal> {
+/// What `method` asks of `target`.
+pub(crate) fn route(method: &str, target: &str) -> Result<Route, Refusal> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut parts = path.strip_prefix('/').ok_or(Refusal::NotFound)?.split('/');
     let parts = [(); 5].map(|()| parts.next());

@@ -18,14 +18,17 @@ use rustix::time::{
 use slab::Slab;
 
 use crate::clock;
-use crate::connection::{Connection, Shared, Wait};
-use crate::output::Pages;
+use crate::connection::{Connection, Protocol, Shared, Wait};
+use crate::pages::Pages;
 use crate::transport::Buffers;
 
 const INPUT_END: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
-const PLAIN: u64 = u64::MAX - 2;
-const TLS: u64 = u64::MAX - 3;
+/// The first of the listeners' tokens; they go up from here.
+const LISTENERS: u64 = u64::MAX - 1 - PORTS as u64;
+
+/// Ports that are listened on.
+const PORTS: usize = 4;
 
 /// Connections that may wait to be accepted; the kernel has a bound of its own.
 const BACKLOG: i32 = 65_535;
@@ -36,13 +39,24 @@ const EVENTS: usize = 256;
 pub(crate) struct Server {
     epoll: OwnedFd,
     timer: Timer,
-    plain: TcpListener,
-    tls: TcpListener,
-    context: SslContext,
+    listeners: Vec<Listener>,
     connections: Slab<Entry>,
     shared: Shared,
     /// Out of descriptors: no more is accepted until a connection ends.
     paused: bool,
+}
+
+/// A port on 127.0.0.1.
+pub(crate) struct Port {
+    /// 0 takes any that is free.
+    pub(crate) number: u16,
+    pub(crate) tls: Option<SslContext>,
+    pub(crate) protocol: Protocol,
+}
+
+struct Listener {
+    socket: TcpListener,
+    port: Port,
 }
 
 struct Entry {
@@ -51,29 +65,29 @@ struct Entry {
 }
 
 impl Server {
-    /// Listens on 127.0.0.1. Port 0 takes any that is free.
-    pub(crate) fn bind(port: u16, tls_port: u16, context: SslContext) -> io::Result<Self> {
+    /// Listens on the ports.
+    pub(crate) fn bind(ports: [Port; PORTS]) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let (plain, tls) = (listen(port)?, listen(tls_port)?);
         let timer = Timer::new()?;
-        for (fd, token) in [(plain.as_fd(), PLAIN), (tls.as_fd(), TLS), (timer.fd.as_fd(), TIMER)] {
-            epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN)?;
+        epoll::add(&epoll, &timer.fd, EventData::new_u64(TIMER), EventFlags::IN)?;
+        let listeners = ports.map(|port| Ok(Listener { socket: listen(port.number)?, port }));
+        let listeners: Vec<Listener> = listeners.into_iter().collect::<io::Result<_>>()?;
+        for (listener, token) in listeners.iter().zip(LISTENERS..) {
+            epoll::add(&epoll, &listener.socket, EventData::new_u64(token), EventFlags::IN)?;
         }
         Ok(Self {
             epoll,
             timer,
-            plain,
-            tls,
-            context,
+            listeners,
             connections: Slab::new(),
             shared: Shared { buffers: Buffers::new(), pages: Pages::new() },
             paused: false,
         })
     }
 
-    /// Where it listens: plain, TLS.
-    pub(crate) fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
-        Ok((self.plain.local_addr()?, self.tls.local_addr()?))
+    /// Where it listens, in the order of the ports.
+    pub(crate) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        self.listeners.iter().map(|listener| listener.socket.local_addr()).collect()
     }
 
     /// Serves until `input` ends.
@@ -98,8 +112,7 @@ impl Server {
                     INPUT_END if ended(&input)? => return Ok(()),
                     INPUT_END => {}
                     TIMER => self.timer.fired(),
-                    PLAIN => self.accept(false)?,
-                    TLS => self.accept(true)?,
+                    token @ LISTENERS.. => self.accept((token - LISTENERS) as usize)?,
                     key => self.happened(key as usize, event.flags)?,
                 }
             }
@@ -107,12 +120,14 @@ impl Server {
         }
     }
 
-    fn accept(&mut self, tls: bool) -> io::Result<()> {
+    fn accept(&mut self, place: usize) -> io::Result<()> {
         loop {
-            let listener = if tls { &self.tls } else { &self.plain };
+            let Some(Listener { socket: listener, .. }) = self.listeners.get(place) else {
+                return Ok(());
+            };
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match rustix::net::accept_with(listener, flags) {
-                Ok(socket) => self.welcome(socket.into(), tls)?,
+                Ok(socket) => self.welcome(socket.into(), place)?,
                 Err(Errno::AGAIN) => return Ok(()),
                 // Gone again before it was accepted.
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -124,8 +139,9 @@ impl Server {
         }
     }
 
-    fn welcome(&mut self, stream: TcpStream, tls: bool) -> io::Result<()> {
-        let connection = Connection::new(stream, tls.then_some(&self.context))?;
+    fn welcome(&mut self, stream: TcpStream, place: usize) -> io::Result<()> {
+        let Some(Listener { port, .. }) = self.listeners.get(place) else { return Ok(()) };
+        let connection = Connection::new(stream, port.tls.as_ref(), port.protocol)?;
         let slot = self.connections.vacant_entry();
         let token = EventData::new_u64(slot.key() as u64);
         epoll::add(&self.epoll, connection.stream(), token, EventFlags::IN)?;
@@ -137,8 +153,9 @@ impl Server {
         if self.paused != paused {
             self.paused = paused;
             let flags = if paused { EventFlags::empty() } else { EventFlags::IN };
-            epoll::modify(&self.epoll, &self.plain, EventData::new_u64(PLAIN), flags)?;
-            epoll::modify(&self.epoll, &self.tls, EventData::new_u64(TLS), flags)?;
+            for (listener, token) in self.listeners.iter().zip(LISTENERS..) {
+                epoll::modify(&self.epoll, &listener.socket, EventData::new_u64(token), flags)?;
+            }
         }
         Ok(())
     }
@@ -161,7 +178,9 @@ impl Server {
         let Ok(Some(wait)) = entry.connection.advance(&mut self.shared) else {
             return self.remove(key);
         };
-        if let Wait::Until(due) = wait {
+        if let Some(due) = wait.due()
+            && entry.wait.due() != Some(due)
+        {
             self.timer.add(due, key);
         }
         let flags = flags(wait);
@@ -186,7 +205,7 @@ impl Server {
         }
         while let Some((due, key)) = self.timer.take(clock::now()) {
             // Another connection may have that place by now.
-            if self.connections.get(key).is_some_and(|entry| entry.wait == Wait::Until(due)) {
+            if self.connections.get(key).is_some_and(|entry| entry.wait.due() == Some(due)) {
                 self.advance(key)?;
             }
         }
@@ -196,8 +215,9 @@ impl Server {
 
 fn flags(wait: Wait) -> EventFlags {
     match wait {
-        Wait::Readable => EventFlags::IN,
+        Wait::Readable | Wait::ReadableUntil(_) => EventFlags::IN,
         Wait::Writable => EventFlags::OUT,
+        Wait::Either => EventFlags::IN | EventFlags::OUT,
         Wait::Until(_) => EventFlags::RDHUP,
     }
 }

@@ -1,13 +1,13 @@
 //! A connection's socket, plain or below TLS.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 use boring::ssl::{ErrorCode, Ssl, SslContext, SslStream};
 use rustix::net::RecvFlags;
 
 use crate::input::Input;
-use crate::output::{Output, Pages};
+use crate::pages::Pages;
 
 /// Plain bytes in one TLS record.
 pub(crate) const RECORD: usize = 16 * 1024;
@@ -15,6 +15,48 @@ pub(crate) const RECORD: usize = 16 * 1024;
 const GATHERED: usize = 128 * 1024;
 /// Bytes asked of the kernel at a time, as long as they are copied: more falls out of the cache.
 const READ: usize = 64 * 1024;
+
+/// Slices in one write.
+const SLICES: usize = 32;
+
+/// What a protocol has to send, in slices of its own bytes and of the pages.
+pub(crate) trait Unsent {
+    fn is_empty(&self) -> bool;
+
+    /// What comes next, none of it empty.
+    fn pieces<'a>(&'a self, pages: &'a Pages) -> impl Iterator<Item = &'a [u8]>;
+
+    /// So many bytes of what came next are sent.
+    fn advance(&mut self, pages: &Pages, bytes: usize);
+
+    /// What comes next, in as many slices as there are for it.
+    fn slices<'a>(&'a self, pages: &'a Pages) -> ([IoSlice<'a>; SLICES], usize) {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let mut used = 0;
+        for slice in self.pieces(pages).take(SLICES) {
+            slices[used] = IoSlice::new(slice);
+            used += 1;
+        }
+        (slices, used)
+    }
+
+    /// What comes next in one slice: up to `buffer`'s length, copied there unless it is in one piece.
+    fn record<'a>(&'a self, pages: &'a Pages, buffer: &'a mut [u8]) -> &'a [u8] {
+        let mut used = 0;
+        for slice in self.pieces(pages) {
+            if used == 0 && slice.len() >= buffer.len() {
+                return &slice[..buffer.len()];
+            }
+            let taken = slice.len().min(buffer.len() - used);
+            buffer[used..used + taken].copy_from_slice(&slice[..taken]);
+            used += taken;
+            if used == buffer.len() {
+                break;
+            }
+        }
+        &buffer[..used]
+    }
+}
 
 /// Buffers that the loop lends to the connection at hand.
 pub(crate) struct Buffers {
@@ -125,7 +167,7 @@ impl Transport {
     /// Sends `output`. True once all of it is with the kernel.
     pub(crate) fn send(
         &mut self,
-        output: &mut Output,
+        output: &mut impl Unsent,
         pages: &Pages,
         buffers: &mut Buffers,
     ) -> io::Result<bool> {
@@ -189,7 +231,7 @@ impl Socket {
         Ok(read)
     }
 
-    fn send(&mut self, output: &mut Output, pages: &Pages) -> io::Result<bool> {
+    fn send(&mut self, output: &mut impl Unsent, pages: &Pages) -> io::Result<bool> {
         while !output.is_empty() {
             let (slices, used) = output.slices(pages);
             let sent = match &slices[..used] {
@@ -234,7 +276,12 @@ impl Tls {
         }
     }
 
-    fn send(&mut self, output: &mut Output, pages: &Pages, record: &mut [u8]) -> io::Result<bool> {
+    fn send(
+        &mut self,
+        output: &mut impl Unsent,
+        pages: &Pages,
+        record: &mut [u8],
+    ) -> io::Result<bool> {
         while !output.is_empty() {
             if self.stream.get_ref().unsent.len() >= GATHERED
                 && !self.stream.get_mut().flush_unsent()?

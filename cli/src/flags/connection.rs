@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use http::Version;
 
 use super::values::{Interface, ResolveRule, UserFlag};
 
@@ -36,6 +37,21 @@ pub(crate) struct ConnectionFlags {
     #[arg(short = 'p', long, hide_short_help = true)]
     pub(crate) proxytunnel: bool,
 
+    /// Speak HTTP/1.1 only
+    #[arg(long = "http1.1", overrides_with_all = ["http2", "http2_prior_knowledge"])]
+    pub(crate) http1_1: bool,
+
+    /// Speak HTTP/2 where the server chooses it in the TLS handshake: the default
+    ///
+    /// Over plain text this is HTTP/1.1: the upgrade from there to HTTP/2 is obsolete (RFC 9113
+    /// section 3.1) and not made.
+    #[arg(long, overrides_with_all = ["http1_1", "http2_prior_knowledge"], hide_short_help = true)]
+    pub(crate) http2: bool,
+
+    /// Speak HTTP/2, over plain text too, without asking whether the server does
+    #[arg(long, overrides_with_all = ["http1_1", "http2"])]
+    pub(crate) http2_prior_knowledge: bool,
+
     /// Take ADDRESS for HOST and PORT, without asking a resolver
     #[arg(long, value_name = "HOST:PORT:ADDRESS", hide_short_help = true)]
     pub(crate) resolve: Vec<ResolveRule>,
@@ -61,6 +77,17 @@ pub(crate) struct ConnectionFlags {
     /// Connect to IPv6 addresses only
     #[arg(short = '6', long, hide_short_help = true)]
     pub(crate) ipv6: bool,
+}
+
+impl ConnectionFlags {
+    /// The version of HTTP that was asked for, if one was.
+    pub(crate) fn version(&self) -> Option<Version> {
+        match (self.http1_1, self.http2_prior_knowledge) {
+            (true, _) => Some(Version::HTTP_11),
+            (_, true) => Some(Version::HTTP_2),
+            _ => None,
+        }
+    }
 }
 
 /// Flags about TLS.

@@ -3,6 +3,7 @@
 
 mod access;
 mod connection;
+pub(crate) mod grpc;
 mod output;
 mod request;
 pub(crate) mod values;
@@ -38,7 +39,8 @@ pub(crate) struct Flags {
     /// URLs, fetched one after the other over the same connections. A URL without a scheme is taken
     /// as http. Before the first URL may stand a method: get, head, post, put, patch, delete or
     /// options, or the word request and any method at all. Without one the method is GET, or POST
-    /// when there is data, or PUT with -T.
+    /// when there is data, or PUT with -T. With the word grpc in front of all it calls gRPC methods:
+    /// see mimus grpc --help.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     words: Vec<String>,
 

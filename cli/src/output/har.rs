@@ -208,7 +208,7 @@ impl Archive {
         Request {
             method: exchange.method.clone(),
             url: self.url(&exchange.url),
-            http_version: exchange.answer.as_ref().map_or("HTTP/1.1", |a| version_name(a.version)),
+            http_version: version_name(exchange.version),
             cookies: cookies.collect(),
             headers: self.headers(&exchange.fields),
             query_string: pairs(exchange.url.query_pairs()),

@@ -25,7 +25,10 @@ pub(crate) use self::{
 };
 use mimus::ResponseHead;
 
-use crate::{exit::Failure, observe::version_name};
+use crate::{
+    exit::Failure,
+    observe::{reason, version_name},
+};
 
 /// Where the response of one transfer goes. Clones share it: one is with the hook that writes the
 /// heads, one with the loop that writes the body.
@@ -129,7 +132,7 @@ impl HeadText {
     /// A response's head.
     pub(crate) fn of(head: &ResponseHead) -> Self {
         let version = version_name(head.version);
-        let reason = String::from_utf8_lossy(head.reason());
+        let reason = String::from_utf8_lossy(reason(head));
         HeadText {
             start_line: format!("{version} {} {reason}", head.status.as_u16()),
             status: head.status.as_u16(),

@@ -5,7 +5,7 @@ use std::{fmt::Write, time::Duration};
 use mimus::{ConnectionInfo, Fields, Hook, Observation, TlsInfo, Url};
 
 use super::{harmless, pretty::Palette, tell};
-use crate::observe::version_name;
+use crate::observe::{reason, version_name};
 
 /// Tells what happens.
 #[derive(Debug, Clone)]
@@ -136,11 +136,12 @@ impl Hook for Verbose {
                 let peer = connection.peer.map(|addr| format!(" to {addr}")).unwrap_or_default();
                 self.remark(&format!("the connection{peer} is used again"));
             }
-            Observation::Sending { method, target, fields, .. } => {
-                self.head('>', &format!("{method} {target} HTTP/1.1"), None, fields);
+            Observation::Sending { method, target, version, fields, .. } => {
+                let line = format!("{method} {target} {}", version_name(*version));
+                self.head('>', &line, None, fields);
             }
             Observation::Informational { head } | Observation::Head { head, .. } => {
-                let reason = harmless(head.reason());
+                let reason = harmless(reason(head));
                 let status = head.status.as_u16();
                 let line = format!("{} {status} {reason}", version_name(head.version));
                 self.head('<', &line, Some(status), &head.fields);

@@ -100,6 +100,7 @@ fn compare(origin: &Origin, line: &str) {
     let Some(curl) = curl() else { return };
     let http = origin.http_url("");
     let line = line.replace("{http}", &http).replace("{https}", &origin.https_url(""));
+    let line = line.replace("{h2c}", &origin.url(Port::H2c, "").unwrap());
     let line = ["refused", "proxy"].iter().zip([Port::Refused, Port::Proxy]).fold(
         line,
         |line, (name, port)| {
@@ -205,5 +206,30 @@ fn exit_codes_are_what_they_are_from_curl() {
         "-o nosuch/out {http}/json",
         "--cacert nosuch {https}/get",
         "-E nosuch {https}/get",
+    ]);
+}
+
+/// One transfer each: curl does not use a connection of prior knowledge twice. And one cookie: we send
+/// each in a field of its own (RFC 9113 section 8.2.3).
+#[test]
+fn http2_is_what_it_is_from_curl() {
+    compare_all(&[
+        "--http2-prior-knowledge {h2c}/get?a=b%20c",
+        "--http2-prior-knowledge -i {h2c}/json",
+        "--http2-prior-knowledge -I {h2c}/json",
+        "--http2-prior-knowledge -D head -o out {h2c}/json",
+        "--http2-prior-knowledge -d a=1 -d b=2 {h2c}/post",
+        "--http2-prior-knowledge -T in {h2c}/anything/x",
+        "--http2-prior-knowledge -X DELETE -d x {h2c}/anything",
+        "--http2-prior-knowledge -H X-A:1 -H X-B; -H Accept: {h2c}/get",
+        "--http2-prior-knowledge -H Host:other.test {h2c}/get",
+        "--http2-prior-knowledge -u joe:s3cret {h2c}/basic-auth/joe/s3cret",
+        "--http2-prior-knowledge -b a=1 {h2c}/get",
+        "--http2-prior-knowledge -C 5 -o part {h2c}/range/26",
+        "--http2-prior-knowledge -f {h2c}/status/404",
+        "--http2-prior-knowledge -m 0.3 {h2c}/delay/5",
+        "--http2-prior-knowledge -w %{http_version}|%{http_code}|%{size_download}|%{size_upload}|%{method} {h2c}/bytes/99",
+        "--http2-prior-knowledge -o out -w %{size_header}|%{num_headers} {h2c}/json",
+        "--http1.1 -w %{http_version} {http}/json",
     ]);
 }

@@ -7,6 +7,8 @@ mod body;
 mod curl;
 mod download;
 mod exit_codes;
+mod grpc;
+mod http2;
 mod rig;
 mod show;
 mod transport;

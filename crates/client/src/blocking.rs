@@ -33,7 +33,7 @@ use crate::{
 /// Cheap to clone; clones share everything. Make one and keep it.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 impl Client {

@@ -18,11 +18,11 @@ use mimus_proto::{BodyLength, Event, Fields, ResponseHead};
 use crate::{
     Body, Error, Incoming, Kind, Result,
     client::Inner,
-    conn::{Conn, Deadlines, Exchange, Failure, Order, RequestLine},
+    conn::{Conn, Deadlines, Exchange, Failure, Order, Ready, RequestLine, Reserved, Shared},
     incoming::Reading,
     observe::{Observation, Outgoing, tell},
     policy::retry::Sent,
-    pool::{Acquired, Asked, DialPermit, Lease},
+    pool::{Acquired, Asked, DialPermit, Expects},
     request::Request,
     response::{Answer, Hop, Response},
     route::{Route, RouteRef},
@@ -34,10 +34,9 @@ use crate::{
 /// the call costs nothing in comparison.
 const IDLE_BEFORE_PROBE: Duration = Duration::from_millis(1);
 
-type ConnLease = Lease<Route, Box<Conn>>;
-type ConnPermit = DialPermit<Route, Box<Conn>>;
-type ConnAcquired = Acquired<Route, Box<Conn>>;
-type ConnAsked = Asked<Route, Box<Conn>>;
+type ConnPermit = DialPermit<Route, Box<Conn>, Shared>;
+type ConnAcquired = Acquired<Route, Box<Conn>, Shared>;
+type ConnAsked = Asked<Route, Box<Conn>, Shared>;
 
 /// Makes the call: exchange after exchange, until one of them is the answer.
 pub(crate) async fn run<M>(
@@ -156,20 +155,40 @@ impl<'a> Call<'a> {
         let target = &self.request.target;
         let mut fields = wire::fields(self.client, target, &self.request, length, additions)?;
         self.ask_hooks(&mut fields)?;
-        let (lease, now) = match self.lease(&route, now) {
-            Ok(lease) => (lease, now),
+        let expects = route.expects(&self.request)?;
+        let (ready, now) = match self.ready(&route, expects, now) {
+            Ok(ready) => (ready, now),
             // Boxed, because it is rare and its state is large. It may have taken long.
-            Err(asked) => (Box::pin(self.connect(&route, asked, now)).await?, Instant::now()),
+            Err(asked) => {
+                (Box::pin(self.connect(&route, expects, asked, now)).await?, Instant::now())
+            }
         };
         let forwards = forwarding.is_some();
         let body = match length {
             BodyLength::None => None,
             _ => Some(Call::take_body(&mut self.request.body, &mut self.body_gone)?),
         };
+        let mut authority = "";
+        if ready.is_shared() {
+            wire::suit_http2(&mut fields);
+            // The user's own, if there is one. It stands first unless a hook saw to that.
+            authority = match fields.get_index(0) {
+                Some((name, value)) if name.eq_ignore_ascii_case("host") => {
+                    std::str::from_utf8(value).unwrap_or_default()
+                }
+                _ => fields.get_str("host").unwrap_or_default(),
+            };
+        }
         let asked = wire::target(&self.request, forwards);
-        let line =
-            RequestLine { method: &self.request.method, target: &asked, fields: &fields, length };
-        self.tell_sending(&lease, &line);
+        let line = RequestLine {
+            method: &self.request.method,
+            target: &asked,
+            scheme: self.request.target.url.scheme(),
+            authority,
+            fields: &fields,
+            length,
+        };
+        self.tell_sending(&ready, &line);
         let order = Order {
             line: &line,
             body: body.map(Box::new),
@@ -178,7 +197,7 @@ impl<'a> Call<'a> {
             deadlines: self.deadlines(),
             now,
         };
-        let exchange = Exchange::start(lease, order).map_err(|e| e.into_error(Phase::Send))?;
+        let exchange = ready.start(order).map_err(|e| e.into_error(Phase::Send))?;
         wire::recycle(fields);
         Ok(exchange)
     }
@@ -212,32 +231,56 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An idle connection for `route`; or else what the pool says.
-    fn lease(&self, route: &RouteRef<'_>, now: Instant) -> Result<ConnLease, ConnAsked> {
-        let pool = &self.client.pool;
-        let hash = pool.hash_of(route);
-        match pool.acquire(hash, |r| route.matches(r), || route.to_route(), now) {
-            Asked::Granted(acquired) => {
-                self.fresh(acquired, now).map_err(|permit| Asked::Granted(Acquired::Dial(permit)))
-            }
+    /// An open connection for `route`; or else what the pool says.
+    fn ready(
+        &self,
+        route: &RouteRef<'_>,
+        expects: Expects,
+        now: Instant,
+    ) -> Result<Ready, ConnAsked> {
+        match self.acquire(route, expects, now) {
+            Asked::Granted(acquired) => self.fresh(acquired, route, expects, now),
             waiting => Err(waiting),
         }
     }
 
-    /// Passes over connections that died while they idled.
-    fn fresh(&self, mut acquired: ConnAcquired, now: Instant) -> Result<ConnLease, ConnPermit> {
+    fn acquire(&self, route: &RouteRef<'_>, expects: Expects, now: Instant) -> ConnAsked {
+        let pool = &self.client.pool;
+        let hash = pool.hash_of(route);
+        pool.acquire(hash, |r| route.matches(r), || route.to_route(), expects, now)
+    }
+
+    /// Passes over connections that died while nobody used them.
+    fn fresh(
+        &self,
+        mut acquired: ConnAcquired,
+        route: &RouteRef<'_>,
+        expects: Expects,
+        now: Instant,
+    ) -> Result<Ready, ConnAsked> {
         loop {
-            match acquired {
+            acquired = match acquired {
                 Acquired::Lease(mut lease) => {
-                    let probe = self.probe(&lease, now);
+                    let probe = self.probe(lease.idle_since, now);
                     if !lease.socket.is_stale(probe) {
-                        return Ok(lease);
+                        return Ok(Ready::Exclusive(lease));
                     }
                     tracing::trace!("a pooled connection had died");
-                    acquired = lease.stale(now);
+                    lease.stale(now)
                 }
-                Acquired::Dial(permit) => return Err(permit),
-            }
+                Acquired::Shared(shared) => {
+                    let place = Reserved::new(shared);
+                    if place.is_alive(|idle_since| self.probe(idle_since, now)) {
+                        return Ok(Ready::Shared(place));
+                    }
+                    drop(place);
+                    match self.acquire(route, expects, now) {
+                        Asked::Granted(acquired) => acquired,
+                        waiting => return Err(waiting),
+                    }
+                }
+                dial => return Err(Asked::Granted(dial)),
+            };
         }
     }
 
@@ -245,36 +288,45 @@ impl<'a> Call<'a> {
     async fn connect(
         &self,
         route: &RouteRef<'_>,
-        asked: ConnAsked,
+        expects: Expects,
+        mut asked: ConnAsked,
         now: Instant,
-    ) -> Result<ConnLease> {
-        let acquired = match asked {
-            Asked::Granted(acquired) => acquired,
-            Asked::Wait(waiting) => {
-                let until = self.deadlines().of(self.request.settings.timeouts.pool, now);
-                rt::within(self.client.runtime(), until, waiting)
+    ) -> Result<Ready> {
+        let until = self.deadlines().of(self.request.settings.timeouts.pool, now);
+        loop {
+            let acquired = match asked {
+                Asked::Granted(acquired) => acquired,
+                Asked::Wait(waiting) => rt::within(self.client.runtime(), until, waiting)
                     .await
-                    .ok_or_else(|| Error::timeout(Phase::Pool))?
-            }
-        };
-        match self.fresh(acquired, Instant::now()) {
-            Ok(lease) => Ok(lease),
-            Err(permit) => self.dial(route, permit).await,
+                    .ok_or_else(|| Error::timeout(Phase::Pool))?,
+            };
+            asked = match self.fresh(acquired, route, expects, Instant::now()) {
+                Ok(ready) => return Ok(ready),
+                Err(Asked::Granted(Acquired::Dial(permit))) => {
+                    return self.dial(route, expects, permit).await;
+                }
+                Err(asked) => asked,
+            };
         }
     }
 
     /// How hard to look at an idle connection. A request that could not be repeated had better not be
     /// sent in vain; for others a fresh look is not worth a system call, because a failure is retried.
-    fn probe(&self, conn: &Conn, now: Instant) -> Probe {
+    fn probe(&self, idle_since: Instant, now: Instant) -> Probe {
         let repeatable = self.request.method.is_idempotent() && self.request.body.is_replayable();
-        let fresh = conn.idle_since + IDLE_BEFORE_PROBE > now;
+        let fresh = idle_since + IDLE_BEFORE_PROBE > now;
         if repeatable && fresh { Probe::Free } else { Probe::Thorough }
     }
 
-    async fn dial(&self, route: &RouteRef<'_>, permit: ConnPermit) -> Result<ConnLease> {
+    async fn dial(
+        &self,
+        route: &RouteRef<'_>,
+        expects: Expects,
+        permit: ConnPermit,
+    ) -> Result<Ready> {
         let settings = &self.request.settings;
         let early = settings.transport.early_data && self.request.method.is_safe();
-        let plan = route.plan(&self.request.target, early)?;
+        let plan = route.plan(&self.request.target, expects, early)?;
         let dialer =
             Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
         let timeouts = DialTimeouts {
@@ -284,10 +336,24 @@ impl<'a> Call<'a> {
             total: self.deadline,
         };
         let dialed = dialer.dial(&plan, &timeouts).await?;
-        let conn = Box::new(Conn::new(dialed, plan.proxy, early));
-        tracing::debug!(host = self.request.target.authority(), peer = ?conn.info.peer, "connected");
-        tell(&settings.hooks, &Observation::Connected { connection: &conn.info });
-        Ok(permit.connected(conn, Instant::now()))
+        let shares = route.speaks_http2(expects, dialed.tls.as_ref())?;
+        let ready = match shares {
+            false => {
+                let conn = Box::new(Conn::new(dialed, plan.proxy, early));
+                Ready::Exclusive(permit.connected(conn, Instant::now()))
+            }
+            true => {
+                let (runtime, http2) = (&self.client.dialer.runtime, &route.transport().http2);
+                let shared = Shared::new(dialed, plan.proxy, early, http2, runtime);
+                let reserved = shared.reserve_first();
+                shared.joined(permit.shared(shared.clone(), Instant::now()));
+                Ready::Shared(reserved)
+            }
+        };
+        let connection = ready.info();
+        tracing::debug!(host = self.request.target.authority(), peer = ?connection.peer, "connected");
+        tell(&settings.hooks, &Observation::Connected { connection: &connection });
+        Ok(ready)
     }
 
     fn take_body(body: &mut Body, gone: &mut bool) -> Result<Body> {
@@ -323,18 +389,19 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    fn tell_sending(&self, lease: &ConnLease, line: &RequestLine<'_>) {
+    fn tell_sending(&self, ready: &Ready, line: &RequestLine<'_>) {
         let hooks = &self.request.settings.hooks;
         if hooks.is_empty() {
             return;
         }
-        if lease.is_reused() {
-            tell(hooks, &Observation::Reused { connection: &lease.info });
+        if ready.is_reused() {
+            tell(hooks, &Observation::Reused { connection: &ready.info() });
         }
         let sending = Observation::Sending {
             method: line.method,
             url: &self.request.target.url,
             target: line.target,
+            version: ready.version(),
             fields: line.fields,
         };
         tell(hooks, &sending);
@@ -343,7 +410,7 @@ impl<'a> Call<'a> {
     /// Makes the answer of the exchange that is one.
     fn answer<M>(self, mut exchange: Exchange, head: ResponseHead) -> Result<Response<M>> {
         let settings = &self.request.settings;
-        let connection = exchange.info.clone();
+        let connection = exchange.info().clone();
         let reused = exchange.reused();
         if !head.status.is_success() && !head.status.is_informational() {
             exchange.stop_sending();

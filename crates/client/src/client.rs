@@ -6,9 +6,16 @@ use mimus_net::{Runtime, dial::Dialer};
 use mimus_proto::Fields;
 
 use crate::{
-    Body, ClientBuilder, Error, Incoming, Result, conn::Conn, cookie::CookieStore,
-    options::Settings, policy::netrc::Netrc, pool::SharedPool, request::Request,
-    response::Response, route::Route, target::Targets,
+    Body, ClientBuilder, Error, Incoming, Result,
+    conn::{Conn, Shared},
+    cookie::CookieStore,
+    options::Settings,
+    policy::netrc::Netrc,
+    pool::SharedPool,
+    request::Request,
+    response::Response,
+    route::Route,
+    target::Targets,
 };
 
 /// Calls that are awaited: the mode of what [`Client`] makes.
@@ -38,7 +45,7 @@ pub enum Blocking {}
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// What the clones of a client share.
@@ -48,7 +55,7 @@ pub(crate) struct Inner {
     pub(crate) default_fields: Fields,
     pub(crate) targets: Targets,
     pub(crate) dialer: Dialer,
-    pub(crate) pool: SharedPool<Route, Box<Conn>>,
+    pub(crate) pool: SharedPool<Route, Box<Conn>, Shared>,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,
     pub(crate) netrc: Option<Netrc>,
 }
@@ -133,7 +140,7 @@ macro_rules! client_methods {
 
         /// Closes the connections that nobody uses.
         pub fn close_idle(&self) {
-            self.inner.pool.close_idle();
+            self.inner.pool.close_idle(std::time::Instant::now());
         }
 
         /// The client's cookies, if it keeps any.

@@ -3,6 +3,7 @@
 use std::{error::Error as StdError, fmt, io};
 
 use mimus_net::{DialError, DialErrorKind, Phase};
+use mimus_proto::h2::StreamError;
 use url::Url;
 
 /// A boxed error of somebody else's.
@@ -44,8 +45,13 @@ pub enum Kind {
     Tls,
     /// The proxy refused, misbehaved, or wants (other) credentials.
     Proxy,
-    /// The peer closed or reset the connection before the exchange was over.
+    /// The peer closed or reset the connection before the exchange was over, or said over HTTP/2 that
+    /// it did not process the request (REFUSED_STREAM, GOAWAY); the latter is
+    /// [retryable](Error::is_retryable).
     Closed,
+    /// The server reset the stream of this exchange (HTTP/2), and may have acted on the request; the
+    /// connection may go on.
+    Reset,
     /// Another failure of the operating system on an open connection.
     Io,
     /// The peer broke the protocol.
@@ -156,13 +162,15 @@ impl Error {
         }
     }
 
-    /// Whether any byte of the request may have reached the server.
+    /// Whether the server may have acted on the request: a byte of it left, and the server did not say
+    /// that it processed nothing of it (RFC 9113 section 8.7).
     pub fn was_sent(&self) -> bool {
         self.0.sent
     }
 
     /// Whether the same call may succeed when made again and is safe to make again whatever its
-    /// method: the failure is of a passing kind, and the server has seen nothing of the request.
+    /// method: the failure is of a passing kind, and nothing of the request [was
+    /// sent](Self::was_sent), or the server said that it did not process it.
     pub fn is_retryable(&self) -> bool {
         let passing = matches!(
             self.0.kind,
@@ -217,6 +225,18 @@ impl From<mimus_proto::Error> for Error {
             }
             other => Error::new(Kind::Protocol, "the exchange failed").caused_by(other),
         }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Self {
+        let (kind, detail) = match error {
+            StreamError::NotProcessed(_) => (Kind::Closed, "the server took no more requests"),
+            StreamError::Reset(_) => (Kind::Reset, "the server gave the exchange up"),
+            StreamError::GoneAway(_) => (Kind::Closed, "the server left"),
+            _ => (Kind::Protocol, "the exchange failed"),
+        };
+        Error::new(kind, detail).caused_by(error)
     }
 }
 

@@ -16,7 +16,7 @@ use mimus_proto::{Event, Fields};
 use crate::{
     Error, Kind, Result,
     body::{DecodeError, DecodeErrorKind, DecodeLimits, Decoder},
-    conn::Exchange,
+    conn::{Conn, Exchange},
     reader::BodyReader,
 };
 
@@ -91,7 +91,7 @@ impl Incoming {
         now: Instant,
     ) -> Result<Self> {
         let decoder = reading.decoder()?;
-        let length = exchange.machine.remaining_body();
+        let length = exchange.remaining_body();
         let mut incoming = Incoming {
             first: None,
             rest: None,
@@ -122,11 +122,11 @@ impl Incoming {
         mut exchange: Exchange,
         now: Instant,
     ) -> Result<Option<Exchange>> {
-        if let Some(body) = exchange.machine.take_rest() {
+        if let Some(body) = exchange.take_rest() {
             self.first = Some(body).filter(|body| !body.is_empty());
             return Ok(self.end(exchange, now));
         }
-        if exchange.machine.remaining_body().is_some() {
+        if exchange.gathers() {
             // Left where it is, the rest can come behind it, in one piece.
             return Ok(Some(exchange));
         }
@@ -144,7 +144,7 @@ impl Incoming {
                 _ => break,
             }
             // Chunks that came together are joined only while that is cheap.
-            let here = exchange.machine.recv_buf().len();
+            let here = exchange.here();
             if self.first.as_ref().is_some_and(|first| first.len() + here > JOIN_MAX) {
                 break;
             }
@@ -179,6 +179,12 @@ impl Incoming {
         self.received
     }
 
+    /// Whether the response is over, though the request may not be.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn response_ended(&self) -> bool {
+        self.over
+    }
+
     /// When the end was read.
     pub(crate) fn ended(&self) -> Option<Instant> {
         self.ended
@@ -189,10 +195,16 @@ impl Incoming {
         self.trailers.as_deref()
     }
 
-    /// The exchange, and what came beyond its head, when the connection was upgraded.
-    pub(crate) fn into_upgraded(mut self) -> Option<(Exchange, Bytes)> {
+    /// The same, to keep.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn into_trailers(mut self) -> Option<Fields> {
+        self.trailers.take().map(|trailers| *trailers)
+    }
+
+    /// The connection, and what came beyond the head, when the connection was upgraded.
+    pub(crate) fn into_upgraded(mut self) -> Option<(Box<Conn>, Bytes)> {
         let ahead = *self.upgraded.take()?;
-        Some((self.rest.take()?.exchange, ahead))
+        Some((self.rest.take()?.exchange.into_conn()?, ahead))
     }
 
     /// The next piece, or `None` at the end.
@@ -238,7 +250,7 @@ impl Incoming {
 
     /// How much is here and not read yet, with the framing of chunks.
     pub(crate) fn here(&mut self) -> usize {
-        self.rest.as_mut().map_or(0, |rest| rest.exchange.machine.recv_buf().len())
+        self.rest.as_mut().map_or(0, |rest| rest.exchange.here())
     }
 
     /// Whether anything can follow the piece that is here, if there is one.

@@ -23,7 +23,8 @@
 //! # Features
 //! All only compile code in; behaviour is chosen by value. `tokio` (default), `smol`, `hickory` (its
 //! resolver), `json` (default), `gzip`, `deflate`, `brotli`, `zstd` (all default), `tower` (the
-//! client as a `tower_service::Service`).
+//! client as a `tower_service::Service`), `grpc` (module `grpc`), `grpc-prost` (its codec of prost
+//! messages).
 
 #![forbid(unsafe_code)]
 
@@ -43,6 +44,7 @@ mod reader;
 mod request;
 mod response;
 mod route;
+mod session;
 mod target;
 #[cfg(feature = "tower")]
 mod tower;
@@ -66,7 +68,11 @@ pub use mimus_net::{
     rt,
     tls::{self, TlsConfig, TlsInfo},
 };
-pub use mimus_proto::{Fields, InvalidField, ResponseHead, h1::Limits as Http1Limits};
+pub use mimus_proto::{
+    Fields, InvalidField, ResponseHead,
+    h1::Limits as Http1Limits,
+    h2::{self, Limits as Http2Limits, Opening as Http2Opening},
+};
 pub use observe::{ConnectionInfo, Hook, Observation, Outgoing, Timings};
 pub use options::Timeouts;
 pub use policy::{auth, cookie, redirect, retry};
@@ -74,6 +80,8 @@ pub use pool::{Limits as PoolLimits, Stats as PoolStats};
 pub use reader::BodyReader;
 pub use request::{Request, RequestBuilder};
 pub use response::{Hop, Response};
+#[cfg(feature = "grpc")]
+pub use session::grpc;
 pub use target::IntoUrl;
 pub use upgrade::Upgraded;
 

@@ -5,12 +5,13 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use http::Version;
 use mimus_net::{
     dial::{Override, SocketOptions},
     proxy::Proxies,
     tls::TlsConfig,
 };
-use mimus_proto::h1;
+use mimus_proto::{h1, h2};
 
 use crate::{
     auth::Credentials,
@@ -79,6 +80,20 @@ pub(crate) struct Transport {
     pub(crate) overrides: Arc<Vec<Override>>,
     pub(crate) tunnel: bool,
     pub(crate) early_data: bool,
+    pub(crate) http2: Http2,
+}
+
+/// How an HTTP/2 connection is opened, and what its server may ask for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Http2 {
+    pub(crate) opening: Arc<h2::Opening>,
+    pub(crate) limits: h2::Limits,
+}
+
+impl PartialEq for Http2 {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.opening, &other.opening) && self.limits == other.limits
+    }
 }
 
 impl PartialEq for Transport {
@@ -89,12 +104,15 @@ impl PartialEq for Transport {
             && self.overrides == other.overrides
             && self.tunnel == other.tunnel
             && self.early_data == other.early_data
+            && self.http2 == other.http2
     }
 }
 
 /// The settings of a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
+    /// `None`: what client and server agree on.
+    pub(crate) version: Option<Version>,
     pub(crate) timeouts: Timeouts,
     pub(crate) redirect: redirect::Policy,
     pub(crate) retry: Option<RetryPolicy>,
@@ -111,6 +129,7 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
+            version: None,
             timeouts: Timeouts::default(),
             redirect: redirect::Policy::default(),
             retry: None,
@@ -127,6 +146,7 @@ impl Default for Settings {
                 overrides: Arc::default(),
                 tunnel: false,
                 early_data: false,
+                http2: Http2::default(),
             }),
             hooks: Arc::new([]),
         }
@@ -269,6 +289,30 @@ macro_rules! shared_setters {
         /// before sending it anyway (RFC 9110 section 10.1.1). Off by default.
         pub fn expect_continue(mut self, wait: impl Into<Option<std::time::Duration>>) -> Self {
             self.settings_mut().expect_continue = wait.into();
+            self
+        }
+
+        /// The version of HTTP to speak: 1.1 or 2. By default the server chooses in the TLS handshake
+        /// (ALPN), and plain text is HTTP/1.1; HTTP/2 over plain text (h2c) takes it for granted that
+        /// the server speaks it (RFC 9113 section 3.3).
+        pub fn version(mut self, version: impl Into<Option<http::Version>>) -> Self {
+            self.settings_mut().version = version.into();
+            self
+        }
+
+        /// What a server may ask for on an HTTP/2 connection.
+        pub fn http2_limits(mut self, limits: $crate::Http2Limits) -> Self {
+            self.settings_mut().transport_mut().http2.limits = limits;
+            self
+        }
+
+        /// How HTTP/2 connections open: settings and their order, windows, priorities, the order of
+        /// pseudo-fields. Calls share connections when they share the same `Arc`.
+        pub fn http2_opening(
+            mut self,
+            opening: impl Into<std::sync::Arc<$crate::Http2Opening>>,
+        ) -> Self {
+            self.settings_mut().transport_mut().http2.opening = opening.into();
             self
         }
 

@@ -170,6 +170,12 @@ impl<M> Response<M> {
         self.answer.body
     }
 
+    /// Head and body, of which neither needs the other.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn into_parts(self) -> (ResponseHead, Incoming) {
+        (self.answer.head, self.answer.body)
+    }
+
     /// The body, to be streamed from where it is.
     pub fn body_mut(&mut self) -> &mut Incoming {
         &mut self.answer.body
@@ -182,7 +188,7 @@ impl<M> Response<M> {
     pub fn upgrade(self) -> Result<Upgraded> {
         let url = &self.answer.target.url;
         match self.answer.body.into_upgraded() {
-            Some((exchange, ahead)) => Ok(Upgraded::new(exchange, ahead)),
+            Some((conn, ahead)) => Ok(Upgraded::new(conn, ahead)),
             None => {
                 Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(url))
             }

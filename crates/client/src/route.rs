@@ -6,15 +6,18 @@ use std::{
     sync::Arc,
 };
 
+use http::{Method, Version};
 use mimus_net::{
-    Runtime,
+    Phase, Runtime,
     dial::{Plan, TlsPlan},
     proxy::{Proxy, ProxyKind},
+    tls::TlsInfo,
 };
 
 use crate::{
-    Result,
+    Error, Kind, Result,
     options::Transport,
+    pool::Expects,
     request::Request,
     target::{Parts, Target},
 };
@@ -102,12 +105,36 @@ impl<'a> RouteRef<'a> {
         }
     }
 
+    /// What a connection for `request` may turn out to be.
+    pub(crate) fn expects(&self, request: &Request) -> Result<Expects> {
+        // Neither exists in HTTP/2 (RFC 9113 section 8.6; section 8.5 has tunnels of another kind).
+        let switches = request.method == Method::CONNECT || request.fields.contains("upgrade");
+        match request.settings.version {
+            None if self.https && !switches => Ok(Expects::Either),
+            None | Some(Version::HTTP_11) => Ok(Expects::Exclusive),
+            Some(Version::HTTP_2) if switches => {
+                Err(Error::request("HTTP/2 has no Upgrade, and no CONNECT of this kind"))
+            }
+            Some(Version::HTTP_2) if self.forwarding_proxy().is_some() => {
+                Err(Error::request("an HTTP proxy forwards no HTTP/2: let it tunnel"))
+            }
+            Some(Version::HTTP_2) => Ok(Expects::Shared),
+            Some(other) => {
+                Err(Error::request(format!("{other:?} is not among the versions to choose")))
+            }
+        }
+    }
+
     /// How to make a connection for this route. `early` offers TLS early data.
-    pub(crate) fn plan(&self, target: &Target, early: bool) -> Result<Plan> {
+    pub(crate) fn plan(&self, target: &Target, expects: Expects, early: bool) -> Result<Plan> {
         let transport = &**self.transport;
         let tls = self.https.then(|| TlsPlan {
             config: transport.tls.clone(),
-            alpn: vec![b"http/1.1"],
+            alpn: match expects {
+                Expects::Exclusive => vec![HTTP_1_1],
+                Expects::Either => vec![H2, HTTP_1_1],
+                Expects::Shared => vec![H2],
+            },
             early_data: early,
         });
         let mut plan = Plan::new(target.dial_host()?, self.port);
@@ -120,10 +147,29 @@ impl<'a> RouteRef<'a> {
         Ok(plan)
     }
 
+    /// Whether a connection that was made speaks HTTP/2.
+    pub(crate) fn speaks_http2(&self, expects: Expects, tls: Option<&TlsInfo>) -> Result<bool> {
+        let agreed = tls.and_then(|tls| tls.alpn.as_deref()) == Some(H2);
+        match expects {
+            Expects::Exclusive => Ok(false),
+            Expects::Either => Ok(agreed),
+            // In plain text it is known before (RFC 9113 section 3.3).
+            Expects::Shared if agreed || !self.https => Ok(true),
+            Expects::Shared => {
+                Err(Error::new(Kind::Protocol, "the server does not speak HTTP/2")
+                    .in_phase(Phase::Tls))
+            }
+        }
+    }
+
     pub(crate) fn transport(&self) -> &Transport {
         self.transport
     }
 }
+
+/// Names of ALPN (RFC 7301 section 6, RFC 9113 section 3.2).
+const H2: &[u8] = b"h2";
+const HTTP_1_1: &[u8] = b"http/1.1";
 
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use mimus_net::{Socket, Wait};
 
-use crate::{ConnectionInfo, conn::Exchange};
+use crate::{ConnectionInfo, conn::Conn};
 
 /// A byte stream in both directions, by which the next protocol goes: what `101 Switching Protocols`
 /// or a CONNECT gives.
@@ -29,8 +29,7 @@ pub struct Upgraded {
 const READ: usize = 16 * 1024;
 
 impl Upgraded {
-    pub(crate) fn new(exchange: Exchange, ahead: Bytes) -> Self {
-        let conn = exchange.into_conn();
+    pub(crate) fn new(conn: Box<Conn>, ahead: Bytes) -> Self {
         let mut socket = conn.socket;
         socket.set_deadline(None);
         Upgraded { socket, ahead: BytesMut::from(ahead), info: conn.info }

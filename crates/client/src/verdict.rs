@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime};
 
 use http::{HeaderValue, StatusCode};
-use mimus_proto::{Fields, ResponseHead};
+use mimus_proto::{Fields, ResponseHead, h2::StreamError};
 use url::Url;
 
 use crate::{
@@ -273,9 +273,16 @@ fn failure(error: &Error) -> Failure {
         Kind::Timeout => Failure::Timeout,
         Kind::Certificate | Kind::Request => Failure::ConnectForGood,
         Kind::Resolve | Kind::Connect | Kind::Tls | Kind::Proxy => Failure::Connect,
+        Kind::Closed if is_refusal(error) => Failure::Refused,
         Kind::Closed => Failure::Closed,
         _ => Failure::Other,
     }
+}
+
+/// Whether the server said that it did not process the request (RFC 9113 section 8.7).
+fn is_refusal(error: &Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
+    matches!(cause, Some(StreamError::NotProcessed(_)))
 }
 
 /// For jitter and Digest nonces. A system without randomness gets neither spread nor surprise.

@@ -118,6 +118,34 @@ fn a_certificate_is_rejected_for_a_reason() {
 }
 
 #[test]
+fn a_servers_own_certificate_can_be_trusted_and_no_other_by_it() {
+    let own = |name: &str| {
+        let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        // None that may sign others.
+        params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
+        let key = rcgen::KeyPair::generate().unwrap();
+        let chain = params.self_signed(&key).unwrap().pem();
+        Identity { chain, key: key.serialize_pem() }
+    };
+    let (bird, other, fish) = (own("bird.test"), own("bird.test"), own("fish.test"));
+    let trust = |identity: &Identity| {
+        let config = TlsConfig::builder().roots(Roots::None).add_ca(identity.chain.as_bytes());
+        config.build().unwrap()
+    };
+    let server = serve(bird.server(), echo);
+    run(async {
+        ping(&mut *connect(server.addr, &trust(&bird), "bird.test").await.unwrap()).await;
+    });
+    assert!(rejected(&trust(&bird), &other).contains("self-signed"));
+    assert!(rejected(&trust(&fish), &fish).contains("it is for fish.test"));
+    let issued = Authority::new().issue(&["bird.test"]);
+    let server = serve(issued.server(), echo);
+    run(async {
+        ping(&mut *connect(server.addr, &trust(&issued), "bird.test").await.unwrap()).await;
+    });
+}
+
+#[test]
 fn the_dangers_do_what_they_say_and_no_more() {
     let ca = Authority::new();
     let (stranger, fish) = (Authority::new().issue(&["fish.test"]), ca.issue(&["fish.test"]));

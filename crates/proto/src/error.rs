@@ -12,8 +12,8 @@ macro_rules! reasons {
             $(#[doc = concat!("\"", $text, "\"")] $(#[$vmeta])* $variant,)+
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self { $(Self::$variant => $text,)+ })
             }
         }
@@ -122,11 +122,58 @@ reasons! {
         UnsolicitedBytes = "bytes that answer no request",
         /// RFC 9112 section 3.2.
         BadHost = "no Host, or more than one, in an HTTP/1.1 request",
+        /// RFC 9113 section 3.4.
+        NoSettings = "the connection does not begin with SETTINGS",
+        /// RFC 9113 section 4.2.
+        FrameSize = "a frame of a wrong size",
+        /// RFC 9113 section 4.3.
+        BadHeaderBlock = "a header block that cannot be decoded",
+        /// RFC 9113 section 6.2, 6.10: nothing may stand between the frames of a header block.
+        BrokenHeaderBlock = "a header block is interrupted, or continued without a beginning",
+        /// RFC 9113 section 6.1.
+        BadPadding = "more padding than the frame has room for",
+        /// RFC 9113 section 5.1.1.
+        StreamId = "a frame on a stream that it cannot be about",
+        /// RFC 9113 section 5.1.
+        FrameOnIdleStream = "a frame on a stream that was never opened",
+        /// RFC 9113 section 5.1.
+        FrameOnClosedStream = "a frame on a stream that is closed",
+        /// RFC 9113 section 6.5.2.
+        BadSetting = "a setting with a value that it cannot have",
+        /// RFC 9113 section 6.5.2.
+        BadInitialWindow = "an initial window beyond 2^31-1",
+        /// RFC 9113 section 6.9.1.
+        WindowOverflow = "a flow-control window beyond 2^31-1",
+        /// RFC 9113 section 6.9.1.
+        WindowOverspent = "more data than the flow-control window allows",
+        /// RFC 9113 section 6.9.
+        ZeroIncrement = "a WINDOW_UPDATE of zero",
+        /// RFC 9113 section 6.6, 8.4.
+        UnwantedPush = "a push that was not allowed",
+        /// RFC 9113 section 6.8.
+        GoAwayRaised = "a GOAWAY that promises more than the one before",
+        /// RFC 9218 section 7.1.
+        PriorityUpdate = "a PRIORITY_UPDATE from a server",
+        /// RFC 9113 section 8.2.2.
+        ConnectionField = "a connection-specific field",
+        /// RFC 9113 section 8.2.1.
+        BlankAroundValue = "whitespace around a field value",
+        /// RFC 9113 section 8.3.
+        BadPseudoField = "a pseudo-field that is missing, misplaced, repeated or unknown",
+        /// RFC 9113 section 8.3.2, 8.6.
+        BadStatus = "a status that cannot be",
+        /// RFC 9113 section 8.1.
+        DataBeforeHead = "a body without a head",
+        /// RFC 9113 section 8.1.
+        HeadersInBody = "a second head, or trailers that do not end the message",
+        /// RFC 9113 section 8.1.1.
+        BodyLengthMismatch = "a body that differs from its Content-Length",
     }
 }
 
 reasons! {
-    /// Which limit of [`h1::Limits`](crate::h1::Limits) was exceeded.
+    /// Which limit of [`h1::Limits`](crate::h1::Limits) or [`h2::Limits`](crate::h2::Limits) was
+    /// exceeded.
     LimitExceeded {
         /// `head_bytes`.
         HeadBytes = "head too large",
@@ -140,6 +187,32 @@ reasons! {
         ChunkExtensions = "too many bytes of chunk extensions",
         /// `informational`.
         Informational = "too many informational responses",
+        /// `header_block`.
+        HeaderBlock = "header block too large",
+        /// `continuations`.
+        Continuations = "too many CONTINUATION frames",
+        /// `settings_entries`.
+        SettingsEntries = "too many settings in a frame",
+        /// `settings`.
+        SettingsFlood = "too many SETTINGS frames",
+        /// `pings`.
+        PingFlood = "too many PING frames",
+        /// `resets`.
+        RapidReset = "too many streams reset by the server",
+        /// `provoked_resets`.
+        ProvokedResets = "too many breaches on streams",
+        /// `empty_frames`.
+        EmptyFrames = "too many empty frames",
+        /// `idle_frames`.
+        IdleFrames = "too many frames without effect",
+        /// `unsent_replies`.
+        UnsentReplies = "the server asks much and reads nothing",
+        /// `unread`.
+        Unread = "too much waits unread",
+        /// `settings_wait`.
+        SettingsWait = "the settings were not acknowledged in time",
+        /// `ping_wait`.
+        PingWait = "no answer to a PING in time",
     }
 }
 
@@ -154,6 +227,8 @@ reasons! {
         InBody = "closed inside a body",
         /// After the last chunk.
         InTrailers = "closed inside a trailer section",
+        /// Inside a frame of HTTP/2.
+        InFrame = "closed inside a frame",
     }
 }
 
@@ -192,5 +267,19 @@ reasons! {
         WrongStatusClass = "informational and final status confused",
         /// A second final head in one exchange.
         HeadAlreadySent = "the head was already sent",
+        /// The stream is another connection's, or was given up.
+        NoStream = "no such stream",
+        /// [`can_open`](crate::h2::Client::can_open) says why.
+        CannotOpen = "the connection can open no stream now",
+        /// RFC 8441 section 3.
+        NoConnectProtocol = "the server does not allow extended CONNECT",
+        /// RFC 8441 section 4.
+        ProtocolWithoutConnect = "a protocol with a method other than CONNECT",
+        /// RFC 9113 section 8.3.1.
+        InvalidAuthority = "the authority is empty, has userinfo or a byte outside visible ASCII",
+        /// RFC 9113 section 8.3.1.
+        HostMismatch = "Host disagrees with the authority",
+        /// RFC 9113 section 8.2.2.
+        ConnectionField = "a connection-specific field",
     }
 }

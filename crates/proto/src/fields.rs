@@ -238,6 +238,13 @@ impl Fields {
         self.spans.iter().map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
     }
 
+    /// The entries whose name has one of these lengths, given as a set of bits.
+    pub(crate) fn raw_of_lengths(&self, lengths: u32) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let spans = (self.spans.iter())
+            .filter(move |span| span.name_len < u32::BITS && lengths >> span.name_len & 1 == 1);
+        spans.map(|span| (span.raw_name(&self.text), span.value_in(&self.text)))
+    }
+
     /// The entries as the field lines of HTTP/1.1, if that is how the arena holds them.
     pub(crate) fn lines(&self) -> Option<&[u8]> {
         self.lines.then_some(&self.text)
@@ -365,6 +372,13 @@ impl Fields {
             return Err(InvalidField::Value);
         }
         self.push_text(name.as_bytes(), value)
+    }
+
+    /// Adds an entry whose name and value a parser has checked.
+    pub(crate) fn push_checked(&mut self, name: &[u8], value: &[u8]) -> Result<(), InvalidField> {
+        let span = self.push_text(name, value)?;
+        self.spans.push(span);
+        Ok(())
     }
 
     fn push_text(&mut self, name: &[u8], value: &[u8]) -> Result<Span, InvalidField> {
@@ -553,7 +567,7 @@ fn element_end(text: &[u8]) -> usize {
 }
 
 /// `tchar` of RFC 9110 section 5.6.2.
-static TOKEN: [bool; 256] = {
+pub(crate) static TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 128 {
@@ -615,7 +629,7 @@ pub(crate) fn is_control(byte: u8) -> bool {
 ///
 /// A subtraction over all eight sets the high bit of each byte that is too small. It may borrow from
 /// the bytes above a hit, never from those below: so the lowest hit is exact.
-fn first_control(word: u64) -> Option<usize> {
+pub(crate) fn first_control(word: u64) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let high = ONES * 0x80;
     let below = word.wrapping_sub(ONES * 0x20) & !word;

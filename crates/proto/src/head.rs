@@ -231,24 +231,19 @@ impl Control {
 
     pub(crate) fn read(fields: &Fields) -> Self {
         let mut control = Self::none();
-        for (name, value) in fields.raw().filter(|(name, _)| Control::may_concern(name)) {
+        for (name, value) in fields.raw_of_lengths(Self::LENGTHS) {
             control.note(name, value);
         }
         control
     }
 
-    /// Whether there is a field that must not stand in a trailer section, because it would change how
-    /// the message is framed or routed (RFC 9110 section 6.5.1).
-    pub(crate) fn is_of_heads_alone(&self) -> bool {
-        let framed = self.length != Length::Absent || self.transfer != Transfer::Absent;
-        framed || self.hosts > 0
-    }
+    /// The lengths of the names that matter: they sort out nearly every other field before a byte of
+    /// it is looked at.
+    const LENGTHS: u32 = 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 14 | 1 << 17;
 
-    /// Whether a name of this length can be one of those that matter. It sorts out nearly all others
-    /// before a byte of them is looked at.
+    /// Whether a name of this length can be one of those that matter.
     pub(crate) fn may_concern(name: &[u8]) -> bool {
-        const LENGTHS: u32 = 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 14 | 1 << 17;
-        name.len() < 32 && LENGTHS >> name.len() & 1 == 1
+        name.len() < 32 && Self::LENGTHS >> name.len() & 1 == 1
     }
 
     /// Takes note of a field.
@@ -293,7 +288,7 @@ impl Control {
 }
 
 /// `Content-Length = 1*DIGIT` (RFC 9110 section 8.6): no sign, no list, no overflow.
-fn parse_length(value: &[u8]) -> Length {
+pub(crate) fn parse_length(value: &[u8]) -> Length {
     if value.contains(&b',') {
         return Length::Bad(PeerMisbehaved::ConflictingContentLength);
     }
@@ -311,4 +306,12 @@ fn decimal(digits: &[u8]) -> Option<u64> {
         let digit = byte.checked_sub(b'0').filter(|&digit| digit <= 9)?;
         number.checked_mul(10)?.checked_add(u64::from(digit))
     })
+}
+
+/// Whether a trailer of this name would change how the message that it ends is framed or routed
+/// (RFC 9110 section 6.5.1).
+pub(crate) fn forbidden_in_trailers(name: &[u8]) -> bool {
+    [&b"content-length"[..], b"transfer-encoding", b"host"]
+        .iter()
+        .any(|framing| framing.eq_ignore_ascii_case(name))
 }

@@ -55,10 +55,14 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
 mod error;
 mod event;
 mod fields;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 pub mod h1;
+pub mod h2;
 mod head;
 
 pub use error::{ApiMisuse, Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};

@@ -365,7 +365,9 @@ fn a_body_without_a_known_length_is_not_taken_whole() {
         client.recv(format!("HTTP/1.1 200 OK\r\n{head}").as_bytes());
         let _head = client.poll_event();
         assert_eq!(client.take_rest(), None);
-        assert!(matches!(client.poll_event(), Ok(Some(mimus_proto::Event::Data(data))) if data == "abc"));
+        assert!(
+            matches!(client.poll_event(), Ok(Some(mimus_proto::Event::Data(data))) if data == "abc")
+        );
     }
     let mut client = rig::asked(&Method::HEAD);
     client.recv(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n");

@@ -6,7 +6,7 @@ use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 
 use crate::conn::After;
-use crate::exchange::{Chunked, Exchange};
+use crate::exchange::{Begun, Exchange};
 use crate::response::Response;
 use crate::routes::{ANY, Route, route};
 
@@ -46,12 +46,12 @@ fn mebibytes(ex: &Exchange) -> u32 {
     ex.query_or("mib", 10_240).clamp(1, 1 << 20)
 }
 
-async fn begin(ex: &mut Exchange, coding: &str) -> io::Result<Chunked> {
+async fn begin(ex: &mut Exchange, coding: &str) -> io::Result<Begun> {
     ex.begin(coded(coding, Vec::new())).await
 }
 
 /// Writes `unit` so many times, in larger pieces.
-async fn repeat(ex: &mut Exchange, out: Chunked, unit: &[u8], times: u32) -> io::Result<()> {
+async fn repeat(ex: &mut Exchange, out: &mut Begun, unit: &[u8], times: u32) -> io::Result<()> {
     let mut left = times as usize;
     let per_piece = (PIECE / unit.len().max(1)).max(1);
     while left > 0 {
@@ -96,17 +96,17 @@ impl Gzip {
 async fn gzip(ex: &mut Exchange) -> io::Result<After> {
     let mib = mebibytes(ex);
     let gzip = Gzip::of_zeros(mib)?;
-    let out = begin(ex, "gzip").await?;
+    let mut out = begin(ex, "gzip").await?;
     out.chunk(ex, &gzip.begin).await?;
-    repeat(ex, out, &gzip.unit, mib).await?;
+    repeat(ex, &mut out, &gzip.unit, mib).await?;
     out.chunk(ex, &gzip.end).await?;
-    out.finish(ex, "").await
+    out.finish(ex, &[]).await
 }
 
 async fn gzip_twice(ex: &mut Exchange) -> io::Result<After> {
     let mib = mebibytes(ex);
     let inner = Gzip::of_zeros(mib)?;
-    let out = begin(ex, "gzip, gzip").await?;
+    let mut out = begin(ex, "gzip, gzip").await?;
     let mut outer = GzEncoder::new(Vec::new(), Compression::best());
     outer.write_all(&inner.begin)?;
     for _ in 0..mib {
@@ -118,17 +118,17 @@ async fn gzip_twice(ex: &mut Exchange) -> io::Result<After> {
     outer.write_all(&inner.end)?;
     let rest = outer.finish()?;
     out.chunk(ex, &rest).await?;
-    out.finish(ex, "").await
+    out.finish(ex, &[]).await
 }
 
 async fn brotli(ex: &mut Exchange) -> io::Result<After> {
     let mib = mebibytes(ex);
     let (begin_bytes, unit, end) = brotli_of_zeros()?;
-    let out = begin(ex, "br").await?;
+    let mut out = begin(ex, "br").await?;
     out.chunk(ex, &begin_bytes).await?;
-    repeat(ex, out, &unit, mib - 1).await?;
+    repeat(ex, &mut out, &unit, mib - 1).await?;
     out.chunk(ex, &end).await?;
-    out.finish(ex, "").await
+    out.finish(ex, &[]).await
 }
 
 /// The first MiB, every further MiB, and the end of a brotli stream (RFC 7932) of zeros.
@@ -160,11 +160,11 @@ async fn zstd(ex: &mut Exchange) -> io::Result<After> {
         let [a, b, c, _] = (last | 1 << 1 | BLOCK << 3).to_le_bytes();
         [a, b, c, 0]
     };
-    let out = begin(ex, "zstd").await?;
+    let mut out = begin(ex, "zstd").await?;
     out.chunk(ex, &begin_bytes).await?;
-    repeat(ex, out, &block(0), blocks - 1).await?;
+    repeat(ex, &mut out, &block(0), blocks - 1).await?;
     out.chunk(ex, &block(1)).await?;
-    out.finish(ex, "").await
+    out.finish(ex, &[]).await
 }
 
 fn gzip_once(data: &[u8]) -> io::Result<Vec<u8>> {

@@ -40,12 +40,13 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 async fn close_after(ex: &mut Exchange) -> io::Result<After> {
-    ex.conn.fate = Fate::CloseAfter { requests: ex.query_or("n", 0), idle: ex.query_ms("ms", 0) };
+    ex.conn()?.fate =
+        Fate::CloseAfter { requests: ex.query_or("n", 0), idle: ex.query_ms("ms", 0) };
     ex.reply(Response::text(200, "not for long\n")).await
 }
 
 async fn close_on_next(ex: &mut Exchange) -> io::Result<After> {
-    ex.conn.fate = Fate::CloseOnNext {
+    ex.conn()?.fate = Fate::CloseOnNext {
         reset: ex.query("reset").is_some(),
         read_body: ex.query("body").is_some(),
     };

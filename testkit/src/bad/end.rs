@@ -124,7 +124,7 @@ async fn drip_body(ex: &mut Exchange) -> io::Result<After> {
 
 async fn no_close_notify(ex: &mut Exchange) -> io::Result<After> {
     ex.write("HTTP/1.1 200 OK\r\n\r\nhello").await?;
-    ex.conn.io.finish_below_tls()?;
-    ex.conn.until_gone().await;
+    ex.conn()?.io.finish_below_tls()?;
+    ex.until_gone().await;
     Ok(After::Drop)
 }

@@ -38,7 +38,7 @@ async fn say(ex: &mut Exchange, bytes: impl AsRef<[u8]>) -> io::Result<After> {
 
 /// Does nothing more until the client leaves.
 async fn stall(ex: &mut Exchange) -> io::Result<After> {
-    ex.conn.until_gone().await;
+    ex.until_gone().await;
     Ok(After::Drop)
 }
 

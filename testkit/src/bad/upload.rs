@@ -71,7 +71,7 @@ fn too_large() -> Response {
 
 /// Reads at least `count` bytes of the body, or all of it.
 async fn read_some(ex: &mut Exchange, count: u64) -> io::Result<()> {
-    while ex.body.read_so_far() < count && ex.next_piece().await?.is_some() {}
+    while ex.read_so_far() < count && ex.next_piece().await?.is_some() {}
     Ok(())
 }
 
@@ -101,7 +101,7 @@ async fn slow(ex: &mut Exchange) -> io::Result<After> {
     while ex.next_piece().await?.is_some() {
         sleep(gap).await;
     }
-    let len = ex.body.read_so_far();
+    let len = ex.read_so_far();
     ex.reply(Response::text(200, format!("{len} bytes\n"))).await
 }
 
@@ -112,7 +112,7 @@ async fn after_some(ex: &mut Exchange, end: After) -> io::Result<After> {
 }
 
 async fn expect_ignored(ex: &mut Exchange) -> io::Result<After> {
-    ex.body.refuse();
+    ex.refuse_to_continue();
     let body = ex.body_bytes().await?;
     ex.reply(Response::text(200, format!("{} bytes\n", body.len()))).await
 }

@@ -30,14 +30,14 @@ enum Next {
 pub(crate) async fn serve(mut conn: Conn) {
     let mut seq = 0;
     loop {
-        let request = match timeout(conn.shared.limits.idle, read_head(&mut conn)).await {
+        let request = match timeout(conn.about.shared.limits.idle, read_head(&mut conn)).await {
             Ok(Ok(request)) => request,
             Ok(Err(HeadError::Bad(why))) => return refuse(conn, why).await,
             Ok(Err(HeadError::Gone)) => return conn.end(After::Drop).await,
             Err(_) => return conn.end(After::Close).await,
         };
         seq += 1;
-        let mark = conn.shared.recorder.request(seen(&conn, &request, seq));
+        let mark = conn.about.shared.recorder.request(seen(&conn, &request, seq));
         let mut body = match Body::of(&request, mark) {
             Ok(body) => body,
             Err(why) => return refuse(conn, why).await,
@@ -52,7 +52,7 @@ pub(crate) async fn serve(mut conn: Conn) {
 }
 
 async fn answer(conn: &mut Conn, request: &Request, body: &mut Body) -> io::Result<Next> {
-    match conn.port {
+    match conn.about.port {
         Port::ProxyStall => {
             conn.until_gone().await;
             return Ok(Next::End(After::Drop));
@@ -79,7 +79,7 @@ async fn answer(conn: &mut Conn, request: &Request, body: &mut Body) -> io::Resu
 }
 
 fn is_known(conn: &Conn, request: &Request) -> bool {
-    let pair = format!("{}:{}", conn.shared.proxy_user, conn.shared.proxy_password);
+    let pair = format!("{}:{}", conn.about.shared.proxy_user, conn.about.shared.proxy_password);
     let want = STANDARD.encode(pair);
     let field = request.header("proxy-authorization").and_then(|field| field.split_once(' '));
     field.is_some_and(|(scheme, have)| scheme.eq_ignore_ascii_case("basic") && have == want)

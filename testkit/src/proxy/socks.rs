@@ -20,7 +20,7 @@ const MAX_NAME: usize = 512;
 
 /// Serves one client of the proxy.
 pub(crate) async fn serve(mut conn: Conn) {
-    if conn.port == Port::SocksStall {
+    if conn.about.port == Port::SocksStall {
         conn.until_gone().await;
         return conn.end(After::Drop).await;
     }
@@ -57,10 +57,13 @@ async fn negotiate(conn: &mut Conn) -> io::Result<Option<TcpStream>> {
 }
 
 fn record(conn: &Conn, wish: &Wish) {
-    conn.shared.recorder.request(Seen {
-        conn: conn.id,
+    conn.about.shared.recorder.request(Seen {
+        conn: conn.about.id,
         seq: 1,
-        port: conn.port,
+        port: conn.about.port,
+        version: "SOCKS",
+        authority: None,
+        stream: 0,
         method: wish.version.to_owned(),
         target: format!("{}:{}", wish.host, wish.port),
         head: wish.said.clone().freeze(),
@@ -86,7 +89,7 @@ async fn version4(conn: &mut Conn, mut said: BytesMut) -> io::Result<Option<TcpS
     let wish = Wish { version, host, port, said };
     record(conn, &wish);
     let dialled = match fixed[0] {
-        1 if conn.port != Port::SocksAuth => dial(&wish.host, port).await,
+        1 if conn.about.port != Port::SocksAuth => dial(&wish.host, port).await,
         _ => Err(io::ErrorKind::Unsupported.into()),
     };
     let code = if dialled.is_ok() { GRANTED } else { REJECTED };
@@ -107,7 +110,7 @@ async fn version5(conn: &mut Conn, mut said: BytesMut) -> io::Result<Option<TcpS
     const UNACCEPTABLE: u8 = 0xff;
     let count = take(conn, &mut said, 1).await?[0];
     let methods = take(conn, &mut said, usize::from(count)).await?;
-    let wanted = if conn.port == Port::SocksAuth { PASSWORD } else { NONE };
+    let wanted = if conn.about.port == Port::SocksAuth { PASSWORD } else { NONE };
     if !methods.contains(&wanted) {
         conn.write(&[5, UNACCEPTABLE]).await?;
         return Ok(None);
@@ -172,8 +175,8 @@ async fn password(conn: &mut Conn, said: &mut BytesMut) -> io::Result<bool> {
     let user = take(conn, said, usize::from(len)).await?;
     let len = take(conn, said, 1).await?[0];
     let password = take(conn, said, usize::from(len)).await?;
-    let right = user == conn.shared.proxy_user.as_bytes()
-        && password == conn.shared.proxy_password.as_bytes();
+    let right = user == conn.about.shared.proxy_user.as_bytes()
+        && password == conn.about.shared.proxy_password.as_bytes();
     conn.write(&[1, u8::from(!right)]).await?;
     Ok(right)
 }

@@ -176,7 +176,7 @@ async fn digest(ex: &mut Exchange) -> io::Result<After> {
         Some(Err(Denied::Stale)) => ", stale=true",
         Some(Err(Denied::Wrong)) | None => "",
     };
-    let nonce = ex.conn.shared.nonces.issue();
+    let nonce = ex.about.shared.nonces.issue();
     let qop = if qop.is_empty() { qop } else { format!(", qop=\"{qop}\"") };
     let challenge = format!(
         "Digest realm=\"origin\", nonce=\"{nonce}\", algorithm={name}{qop}, opaque=\"mimus\"{stale}"
@@ -224,7 +224,7 @@ fn verify(ex: &Exchange, text: &str, qop: &str, name: &str, body: &[u8]) -> Resu
         return Err(Denied::Wrong);
     }
     let most = if ex.query("stale").is_some() { 1 } else { u32::MAX };
-    if ex.conn.shared.nonces.accept(nonce, count, most) { Ok(()) } else { Err(Denied::Stale) }
+    if ex.about.shared.nonces.accept(nonce, count, most) { Ok(()) } else { Err(Denied::Stale) }
 }
 
 /// `name=value, name="quoted value"` as a map.

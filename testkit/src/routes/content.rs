@@ -95,21 +95,15 @@ async fn bytes(ex: &mut Exchange) -> io::Result<After> {
 async fn send(ex: &mut Exchange, response: Response, from: u64, len: u64) -> io::Result<After> {
     const PIECE: u64 = 64 * 1024;
     let seed = ex.query_or("seed", 0);
-    let mut out = ex.head(response.status, &response.headers).into_bytes();
-    let fields = format!("content-type: application/octet-stream\r\ncontent-length: {len}\r\n\r\n");
-    out.extend_from_slice(fields.as_bytes());
+    let response = response.header("content-type", "application/octet-stream");
+    let mut out = ex.begin_sized(response, len).await?;
     let mut sent = 0;
     while sent < len && !ex.is_head() {
         let piece = PIECE.min(len - sent);
-        out.extend_from_slice(&generated(seed, from + sent, piece as usize));
-        ex.write(&out).await?;
-        out.clear();
+        out.chunk(ex, &generated(seed, from + sent, piece as usize)).await?;
         sent += piece;
     }
-    if !out.is_empty() {
-        ex.write(&out).await?;
-    }
-    Ok(ex.after())
+    out.finish(ex, &[]).await
 }
 
 /// RFC 9110 section 14: one range; more than one is answered with the whole.

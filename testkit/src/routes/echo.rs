@@ -51,8 +51,8 @@ async fn echo(ex: &mut Exchange) -> io::Result<After> {
     let body = ex.body_bytes().await?;
     let kind = ex.request.header("content-type").unwrap_or_default().to_owned();
     let (form, files) = forms(&kind, &body).await?;
-    let scheme = if ex.conn.tls.is_some() { "https" } else { "http" };
-    let host = ex.request.header("host").unwrap_or_default();
+    let scheme = ex.about.scheme();
+    let host = ex.request.host();
     let url = match ex.request.target.contains("://") {
         true => ex.request.target.clone(),
         false => format!("{scheme}://{host}{}", ex.request.target),
@@ -61,20 +61,20 @@ async fn echo(ex: &mut Exchange) -> io::Result<After> {
         "method": ex.request.method,
         "url": url,
         "target": ex.request.target,
-        "version": format!("HTTP/1.{}", ex.request.minor),
+        "version": ex.request.version.name(),
         "args": object(ex.request.query.iter().cloned()),
         "headers": header_pairs(ex),
         "data": text_or_data_url(&body),
         "form": form,
         "files": files,
         "json": serde_json::from_slice::<Value>(&body).unwrap_or(Value::Null),
-        "trailers": ex.body.trailers,
+        "trailers": ex.trailers(),
         "body_length": body.len(),
-        "connection": ex.conn.id,
+        "connection": ex.about.id,
         "request_number": ex.seq,
-        "origin": ex.conn.peer.map(|peer| peer.ip().to_string()),
-        "sni": ex.conn.tls.as_ref().and_then(|tls| tls.sni.clone()),
-        "tls_resumed": ex.conn.tls.as_ref().map(|tls| tls.resumed),
+        "origin": ex.about.peer.map(|peer| peer.ip().to_string()),
+        "sni": ex.about.tls.as_ref().and_then(|tls| tls.sni.clone()),
+        "tls_resumed": ex.about.tls.as_ref().map(|tls| tls.resumed),
     });
     ex.reply(Response::json(&value)).await
 }
@@ -125,7 +125,7 @@ async fn headers(ex: &mut Exchange) -> io::Result<After> {
 }
 
 async fn ip(ex: &mut Exchange) -> io::Result<After> {
-    let value = json!({ "origin": ex.conn.peer.map(|peer| peer.ip().to_string()) });
+    let value = json!({ "origin": ex.about.peer.map(|peer| peer.ip().to_string()) });
     ex.reply(Response::json(&value)).await
 }
 

@@ -16,6 +16,7 @@ use std::pin::Pin;
 use crate::bad;
 use crate::conn::After;
 use crate::exchange::Exchange;
+use crate::grpc;
 use crate::request::decode;
 use crate::response::Response;
 
@@ -64,6 +65,11 @@ const TABLES: &[&[Route]] = &[
     wire::ROUTES,
 ];
 
+/// Every method of gRPC, well-behaved or not; all are POST over HTTP/2 only.
+pub fn grpc_routes() -> impl Iterator<Item = &'static Route> {
+    grpc::TABLES.iter().copied().flatten()
+}
+
 /// Every well-behaved route, in the order of `--list`.
 pub fn routes() -> impl Iterator<Item = &'static Route> {
     TABLES.iter().copied().flatten()
@@ -100,7 +106,7 @@ fn matches(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, Strin
 /// Answers one request by its row, or with 404 or 405.
 pub(crate) async fn answer(ex: &mut Exchange) -> io::Result<After> {
     let mut allowed = Vec::new();
-    for route in routes().chain(bad_routes()) {
+    for route in routes().chain(bad_routes()).chain(grpc_routes()) {
         let Some(params) = matches(route.pattern, &ex.request.path) else {
             continue;
         };

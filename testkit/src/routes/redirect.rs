@@ -53,8 +53,8 @@ async fn countdown(ex: &mut Exchange, form: Form) -> io::Result<After> {
     let (step, host) = match form {
         Form::Relative => ("redirect", String::new()),
         Form::Absolute => {
-            let scheme = if ex.conn.tls.is_some() { "https" } else { "http" };
-            let host = ex.request.header("host").unwrap_or_default();
+            let scheme = ex.about.scheme();
+            let host = ex.request.host();
             ("absolute-redirect", format!("{scheme}://{host}"))
         }
     };

@@ -57,14 +57,14 @@ async fn stream_bytes(ex: &mut Exchange) -> io::Result<After> {
     };
     let size = ex.query_or("chunk_size", 10_240usize).clamp(1, MAX_CHUNK);
     let seed = ex.query_or("seed", 0);
-    let out = ex.begin(Response::of("application/octet-stream", "")).await?;
+    let mut out = ex.begin(Response::of("application/octet-stream", "")).await?;
     let mut sent = 0;
     while sent < len {
         let piece = (size as u64).min(len - sent);
         out.chunk(ex, &generated(seed, sent, piece as usize)).await?;
         sent += piece;
     }
-    out.finish(ex, "").await
+    out.finish(ex, &[]).await
 }
 
 async fn lines(ex: &mut Exchange) -> io::Result<After> {
@@ -72,13 +72,13 @@ async fn lines(ex: &mut Exchange) -> io::Result<After> {
         return ex.reply(Response::text(400, "not a number\n")).await;
     };
     let gap = ex.query_ms("ms", 0);
-    let out = ex.begin(Response::of("application/x-ndjson", "")).await?;
+    let mut out = ex.begin(Response::of("application/x-ndjson", "")).await?;
     for id in 0..count {
-        let line = json!({ "id": id, "of": count, "connection": ex.conn.id });
+        let line = json!({ "id": id, "of": count, "connection": ex.about.id });
         out.chunk(ex, format!("{line}\n").as_bytes()).await?;
         ex.pause(gap).await?;
     }
-    out.finish(ex, "").await
+    out.finish(ex, &[]).await
 }
 
 async fn drip(ex: &mut Exchange) -> io::Result<After> {
@@ -86,22 +86,22 @@ async fn drip(ex: &mut Exchange) -> io::Result<After> {
     let gap = seconds(ex.query("duration"), 2.0).checked_div(count).unwrap_or_default();
     let wait = seconds(ex.query("delay"), 0.0);
     ex.pause(wait).await?;
-    let fields = [("content-type".to_owned(), "application/octet-stream".to_owned())];
-    let head = ex.head(ex.query_or("code", 200u16).clamp(200, 599), &fields);
-    ex.write(format!("{head}content-length: {count}\r\n\r\n")).await?;
+    let status = ex.query_or("code", 200u16).clamp(200, 599);
+    let response = Response::of("application/octet-stream", "").status(status);
+    let mut out = ex.begin_sized(response, count.into()).await?;
     if !ex.is_head() {
         for _ in 0..count {
             ex.pause(gap).await?;
-            ex.write(b"*").await?;
+            out.chunk(ex, b"*").await?;
         }
     }
-    Ok(ex.after())
+    out.finish(ex, &[]).await
 }
 
 async fn delay(ex: &mut Exchange) -> io::Result<After> {
     let wait = seconds(Some(ex.param("s")), 0.0);
     ex.pause(wait).await?;
-    let value = json!({ "waited_ms": wait.as_millis() as u64, "connection": ex.conn.id });
+    let value = json!({ "waited_ms": wait.as_millis() as u64, "connection": ex.about.id });
     ex.reply(Response::json(&value)).await
 }
 
@@ -112,14 +112,14 @@ async fn events(ex: &mut Exchange) -> io::Result<After> {
     let last = ex.request.header("last-event-id").and_then(|id| id.parse::<u64>().ok());
     let first = last.map_or(0, |id| id.saturating_add(1));
     let response = Response::of("text/event-stream", "").header("cache-control", "no-store");
-    let out = ex.begin(response).await?;
+    let mut out = ex.begin(response).await?;
     out.chunk(ex, b"retry: 50\n: a comment\n\n").await?;
     for id in first..first.saturating_add(count) {
         let event = format!("event: tick\nid: {id}\ndata: {{\"n\": {id}}}\ndata: second line\n\n");
         out.chunk(ex, event.as_bytes()).await?;
         ex.pause(gap).await?;
     }
-    out.finish(ex, "").await
+    out.finish(ex, &[]).await
 }
 
 async fn upload(ex: &mut Exchange) -> io::Result<After> {
@@ -130,11 +130,11 @@ async fn upload(ex: &mut Exchange) -> io::Result<After> {
         pieces += 1;
     }
     let value = json!({
-        "length": ex.body.read_so_far(),
+        "length": ex.read_so_far(),
         "sha256": hex(&hash.finalize()),
         "pieces": pieces,
-        "trailers": ex.body.trailers,
-        "connection": ex.conn.id,
+        "trailers": ex.trailers(),
+        "connection": ex.about.id,
     });
     ex.reply(Response::json(&value)).await
 }

@@ -1,4 +1,4 @@
-//! What HTTP/1 itself can do: trailers, 1xx, the end of a connection, HTTP/1.0.
+//! What the protocol itself can do: trailers, 1xx, tunnels, the end of a connection, HTTP/1.0.
 
 use std::io;
 
@@ -9,12 +9,21 @@ use crate::response::Response;
 
 pub(super) const ROUTES: &[Route] = &[
     route("/trailers", GET, "chunked, with two trailer lines", |ex| Box::pin(trailers(ex))),
+    route(
+        "/echo-tunnel",
+        &["CONNECT"],
+        "extended CONNECT (RFC 8441): says back each piece",
+        |ex| Box::pin(echo_tunnel(ex)),
+    ),
+    route("/refused-tunnel", &["CONNECT"], "extended CONNECT that is answered with 403", |ex| {
+        Box::pin(ex.reply(Response::text(403, "no tunnel\n")))
+    }),
     route("/early-hints", GET, "103 with Link, then 200", |ex| Box::pin(early_hints(ex))),
     route("/continue", ANY, "100, then 200 once the body is read", |ex| Box::pin(go_on(ex))),
     route("/expect-refused", ANY, "417 to Expect: 100-continue, else 200", |ex| {
         Box::pin(expect_refused(ex))
     }),
-    route("/close", ANY, "Connection: close, and it does", |ex| Box::pin(close(ex))),
+    route("/close", ANY, "Connection: close, or GOAWAY, and it does", |ex| Box::pin(close(ex))),
     route("/http10", ANY, "an HTTP/1.0 answer that ends with the connection", |ex| {
         Box::pin(http10(ex))
     }),
@@ -25,15 +34,25 @@ pub(super) const ROUTES: &[Route] = &[
 
 async fn trailers(ex: &mut Exchange) -> io::Result<After> {
     let response = Response::of("text/plain", "").header("trailer", "x-count, x-checksum");
-    let out = ex.begin(response).await?;
+    let mut out = ex.begin(response).await?;
     out.chunk(ex, b"one, ").await?;
     out.chunk(ex, b"two\n").await?;
-    out.finish(ex, "x-count: 2\r\nx-checksum: 9\r\n").await
+    out.finish(ex, &[("x-count", "2"), ("x-checksum", "9")]).await
+}
+
+async fn echo_tunnel(ex: &mut Exchange) -> io::Result<After> {
+    let Some(protocol) = ex.request.protocol.clone() else {
+        return ex.reply(Response::text(501, "no tunnel without a :protocol\n")).await;
+    };
+    let mut out = ex.begin(Response::new(200).header("x-protocol", protocol)).await?;
+    while let Some(piece) = ex.next_piece().await? {
+        out.chunk(ex, &piece).await?;
+    }
+    out.finish(ex, &[]).await
 }
 
 async fn early_hints(ex: &mut Exchange) -> io::Result<After> {
-    ex.write(b"HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload; as=style\r\n\r\n")
-        .await?;
+    ex.inform(103, &[("link", "</style.css>; rel=preload; as=style")]).await?;
     let wait = ex.query_ms("ms", 0);
     ex.pause(wait).await?;
     ex.reply(Response::text(200, "and the answer\n")).await
@@ -41,8 +60,8 @@ async fn early_hints(ex: &mut Exchange) -> io::Result<After> {
 
 async fn go_on(ex: &mut Exchange) -> io::Result<After> {
     // The body sends its own 100 when the client waits for one.
-    if !ex.body.waits() {
-        ex.write(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+    if !ex.waits() {
+        ex.inform(100, &[]).await?;
     }
     let body = ex.body_bytes().await?;
     ex.reply(Response::text(200, format!("{} bytes\n", body.len()))).await

@@ -4,6 +4,7 @@
 
 mod awaited;
 mod blocking;
+mod http2;
 mod reply;
 mod request;
 
@@ -13,7 +14,9 @@ use boring::{
     ssl::{SslConnector, SslMethod, SslVersion},
     x509::{X509, store::X509StoreBuilder},
 };
-use mimus_bench_kit::{Binary, Config, PeerError, Setup};
+use mimus_bench_kit::{
+    Ask, AsyncPeer, Binary, BlockingPeer, Cold, Config, Job, PeerError, Protocol, Seen, Setup,
+};
 
 const BLOCKING: &[Config] = &[Config {
     name: "blocking",
@@ -22,14 +25,74 @@ const BLOCKING: &[Config] = &[Config {
 
 const TOKIO: &[Config] = &[Config {
     name: "tokio",
-    about: "a tokio TcpStream for each exchange under way, and fixed bytes; TLS by tokio-boring",
+    about: "a tokio TcpStream for each exchange under way (over HTTP/2 one for all), and fixed bytes; \
+            TLS by tokio-boring",
 }];
 
 fn main() -> ExitCode {
     Binary::new("floor", env!("CARGO_PKG_VERSION"))
-        .with_blocking(BLOCKING, |setup| Ok(blocking::Floor::new(tls(setup)?, setup.cold)))
-        .with_async(TOKIO, |setup| Ok(awaited::Floor::new(tls(setup)?, setup.cold)))
+        .with_blocking(BLOCKING, |setup| {
+            let tls = tls(setup)?;
+            Ok(match setup.protocol {
+                Protocol::Http1 => Blocking::Http1(Box::new(blocking::Floor::new(tls, setup.cold))),
+                protocol => Blocking::Http2(Box::new(http2::Blocking::new(tls, protocol))),
+            })
+        })
+        .with_async(TOKIO, |setup| {
+            let tls = tls(setup)?;
+            Ok(match setup.protocol {
+                Protocol::Http1 => Awaited::Http1(awaited::Floor::new(tls, setup.cold)),
+                protocol => Awaited::Http2(http2::Awaited::new(tls, protocol)),
+            })
+        })
         .run()
+}
+
+enum Blocking {
+    Http1(Box<blocking::Floor>),
+    Http2(Box<http2::Blocking>),
+}
+
+impl BlockingPeer for Blocking {
+    const COLD: Cold = Cold::Configured;
+
+    fn exchange(&mut self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
+        match self {
+            Self::Http1(floor) => floor.exchange(ask, seen),
+            Self::Http2(floor) => floor.exchange(ask, seen),
+        }
+    }
+
+    fn unsupported(&self, job: &Job) -> Option<String> {
+        match self {
+            Self::Http1(floor) => floor.unsupported(job),
+            Self::Http2(floor) => floor.unsupported(job),
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Awaited {
+    Http1(awaited::Floor),
+    Http2(http2::Awaited),
+}
+
+impl AsyncPeer for Awaited {
+    const COLD: Cold = Cold::Configured;
+
+    async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
+        match self {
+            Self::Http1(floor) => floor.exchange(ask, seen).await,
+            Self::Http2(floor) => floor.exchange(ask, seen).await,
+        }
+    }
+
+    fn unsupported(&self, job: &Job) -> Option<String> {
+        match self {
+            Self::Http1(floor) => floor.unsupported(job),
+            Self::Http2(floor) => floor.unsupported(job),
+        }
+    }
 }
 
 fn tls(setup: &Setup) -> Result<Option<SslConnector>, PeerError> {
@@ -41,6 +104,9 @@ fn tls(setup: &Setup) -> Result<Option<SslConnector>, PeerError> {
     let mut builder = SslConnector::builder(SslMethod::tls())?;
     builder.set_cert_store(trusted.build());
     builder.set_min_proto_version(Some(SslVersion::TLS1_3))?;
-    builder.set_alpn_protos(b"\x08http/1.1")?;
+    builder.set_alpn_protos(match setup.protocol {
+        Protocol::Http1 => b"\x08http/1.1",
+        _ => b"\x02h2",
+    })?;
     Ok(Some(builder.build()))
 }

@@ -3,9 +3,10 @@
 
 use std::process::ExitCode;
 
-use mimus::{Body, ClientBuilder, TlsConfig, blocking};
+use mimus::{Body, ClientBuilder, TlsConfig, Version, blocking};
 use mimus_bench_kit::{
-    Ask, AsyncPeer, Binary, BlockingPeer, Cold, Config, Deliver, Outgoing, PeerError, Seen, Setup,
+    Ask, AsyncPeer, Binary, BlockingPeer, Cold, Config, Deliver, Job, Outgoing, PeerError,
+    Protocol, Seen, Setup,
 };
 
 const ASYNC: &[Config] =
@@ -16,9 +17,13 @@ const BLOCKING: &[Config] =
 
 fn main() -> ExitCode {
     Binary::new("mimus", env!("CARGO_PKG_VERSION"))
-        .with_async(ASYNC, |setup| Ok(Async(set_up(mimus::Client::builder(), setup)?.build()?)))
+        .with_async(ASYNC, |setup| {
+            let client = set_up(mimus::Client::builder(), setup)?.build()?;
+            Ok(Async { client, protocol: setup.protocol })
+        })
         .with_blocking(BLOCKING, |setup| {
-            Ok(Blocking(set_up(blocking::Client::builder(), setup)?.build()?))
+            let client = set_up(blocking::Client::builder(), setup)?.build()?;
+            Ok(Blocking { client, protocol: setup.protocol })
         })
         .run()
 }
@@ -27,23 +32,35 @@ fn set_up<M>(mut builder: ClientBuilder<M>, setup: &Setup) -> Result<ClientBuild
     if setup.cold {
         builder = builder.max_idle_per_host(0);
     }
+    if setup.protocol == Protocol::Http2 {
+        builder = builder.version(Version::HTTP_2);
+    }
     if let Some(ca) = &setup.ca {
         builder = builder.tls(TlsConfig::builder().add_ca(ca).build()?);
     }
     Ok(builder)
 }
 
+/// Why what is to be spoken cannot be, if so.
+fn unspoken(protocol: Protocol) -> Option<String> {
+    let spoken = matches!(protocol, Protocol::Http1 | Protocol::Http2);
+    (!spoken).then(|| format!("this build does not speak {}", protocol.name()))
+}
+
 #[derive(Clone)]
-struct Async(mimus::Client);
+struct Async {
+    client: mimus::Client,
+    protocol: Protocol,
+}
 
 impl AsyncPeer for Async {
     const COLD: Cold = Cold::Configured;
 
     async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
         let request = match ask.upload {
-            Outgoing::None => self.0.get(ask.url),
-            Outgoing::Known(bytes) => self.0.post(ask.url).body(bytes),
-            Outgoing::Stream(pieces) => self.0.post(ask.url).body(Body::stream(pieces)),
+            Outgoing::None => self.client.get(ask.url),
+            Outgoing::Known(bytes) => self.client.post(ask.url).body(bytes),
+            Outgoing::Stream(pieces) => self.client.post(ask.url).body(Body::stream(pieces)),
         };
         let mut response = request.send().await?;
         seen.status(response.status().as_u16());
@@ -56,18 +73,25 @@ impl AsyncPeer for Async {
         }
         Ok(())
     }
+
+    fn unsupported(&self, _: &Job) -> Option<String> {
+        unspoken(self.protocol)
+    }
 }
 
-struct Blocking(blocking::Client);
+struct Blocking {
+    client: blocking::Client,
+    protocol: Protocol,
+}
 
 impl BlockingPeer for Blocking {
     const COLD: Cold = Cold::Configured;
 
     fn exchange(&mut self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
         let request = match ask.upload {
-            Outgoing::None => self.0.get(ask.url),
-            Outgoing::Known(bytes) => self.0.post(ask.url).body(bytes),
-            Outgoing::Stream(pieces) => self.0.post(ask.url).body(Body::reader(pieces)),
+            Outgoing::None => self.client.get(ask.url),
+            Outgoing::Known(bytes) => self.client.post(ask.url).body(bytes),
+            Outgoing::Stream(pieces) => self.client.post(ask.url).body(Body::reader(pieces)),
         };
         let mut response = request.send()?;
         seen.status(response.status().as_u16());
@@ -79,5 +103,9 @@ impl BlockingPeer for Blocking {
             seen.piece(&piece);
         }
         Ok(())
+    }
+
+    fn unsupported(&self, _: &Job) -> Option<String> {
+        unspoken(self.protocol)
     }
 }

@@ -22,6 +22,7 @@ pub(super) struct Plan {
     /// The body of a known upload, made once.
     known: Bytes,
     deliver: Deliver,
+    in_flight: u32,
     expect: Expect,
     slow: bool,
 }
@@ -59,6 +60,7 @@ impl Plan {
             upload: job.upload,
             known,
             deliver: job.deliver,
+            in_flight: job.in_flight,
             expect,
             slow: std::env::var_os("MIMUS_BENCH_SLOW").is_some_and(|value| value == "1"),
         })
@@ -123,7 +125,8 @@ impl Work {
             }
             (Upload::Paced { .. }, None) => unreachable!("made with the work"),
         };
-        (Ask { url: &self.plan.url, upload, deliver: self.plan.deliver }, &mut self.seen)
+        let Plan { url, deliver, in_flight, .. } = &self.plan;
+        (Ask { url, upload, in_flight: *in_flight, deliver: *deliver }, &mut self.seen)
     }
 
     /// Checks the exchange that was made last.

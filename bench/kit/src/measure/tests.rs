@@ -8,7 +8,7 @@ use std::{
 
 use super::*;
 use crate::{
-    Ask, AsyncPeer, BlockingPeer, Cold, Deliver, Seen, Setup, Upload, binary::Flavor,
+    Ask, AsyncPeer, BlockingPeer, Cold, Deliver, Protocol, Seen, Setup, Upload, binary::Flavor,
     peer::Outgoing,
 };
 
@@ -101,7 +101,7 @@ fn job() -> Job {
 }
 
 fn setup() -> Setup {
-    Setup { config: "x".into(), ca: None, cold: false }
+    Setup { config: "x".into(), protocol: Protocol::Http1, ca: None, cold: false }
 }
 
 fn sample(answer: Answer) -> Sample {

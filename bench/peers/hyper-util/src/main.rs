@@ -11,8 +11,8 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use mimus_bench_kit::{
-    Ask, AsyncPeer, Cold, Config, Deliver, Outgoing, PeerError, Pieces, Seen, Setup, locked,
-    run_async,
+    Ask, AsyncPeer, Cold, Config, Deliver, Outgoing, PeerError, Pieces, Protocol, Seen, Setup,
+    locked, run_async,
 };
 use rustls::{
     ClientConfig, RootCertStore,
@@ -21,8 +21,11 @@ use rustls::{
 
 const CONFIGS: &[Config] = &[
     Config { name: "default", about: "HttpConnector and Client::builder as they come" },
-    Config { name: "best", about: "TCP_NODELAY" },
+    Config { name: "best", about: "TCP_NODELAY; over HTTP/2 frames of 64 KiB" },
 ];
+
+/// What `best` lets the server send in one frame over HTTP/2.
+const FRAME: u32 = 64 << 10;
 
 #[derive(Clone)]
 struct HyperUtil(Client<HttpsConnector<HttpConnector>, Either<Full<Bytes>, Pieces>>);
@@ -37,17 +40,20 @@ impl HyperUtil {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         let mut builder = Client::builder(TokioExecutor::new());
+        let http2 = setup.protocol == Protocol::Http2;
+        builder.http2_only(http2);
         if setup.config == "best" {
             http.set_nodelay(true);
+            builder.http2_max_frame_size(FRAME);
         }
         if setup.cold {
             builder.pool_max_idle_per_host(0);
         }
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(http);
+        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+        let connector = match http2 {
+            false => connector.enable_http1().wrap_connector(http),
+            true => connector.enable_http2().wrap_connector(http),
+        };
         Ok(Self(builder.build(connector)))
     }
 }

@@ -1,31 +1,22 @@
-//! hyper 1 without a pool: `client::conn::http1` on a connection for each exchange under way, each
-//! connection driven by a task of its own, as hyper's documentation shows.
+//! hyper 1 without a pool: its client connections, each driven by a task of its own, as hyper's
+//! documentation shows. Over HTTP/1.1 there is one for each exchange under way, over HTTP/2 one for all.
 
-use std::{
-    process::ExitCode,
-    sync::{Arc, Mutex, PoisonError},
-};
+mod http1;
+mod http2;
+
+use std::{process::ExitCode, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
-use hyper::{
-    Method, Request, Uri,
-    body::Incoming,
-    client::conn::http1::{self, SendRequest},
-    header::HOST,
-    http::uri::{Authority, Scheme},
-};
-use hyper_util::rt::TokioIo;
+use hyper::{Uri, body::Incoming, http::uri::Scheme};
 use mimus_bench_kit::{
-    Ask, AsyncPeer, Cold, Config, Deliver, Outgoing, PeerError, Pieces, Seen, Setup, locked,
+    Ask, AsyncPeer, Cold, Config, Deliver, Job, PeerError, Pieces, Protocol, Seen, Setup, locked,
     run_async,
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-};
+use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
+    client::TlsStream,
     rustls::{
         ClientConfig, RootCertStore,
         pki_types::{CertificateDer, ServerName, pem::PemObject},
@@ -33,25 +24,28 @@ use tokio_rustls::{
 };
 
 const CONFIGS: &[Config] = &[
-    Config { name: "default", about: "tokio's TcpStream and http1::handshake as they come" },
-    Config { name: "best", about: "TCP_NODELAY" },
+    Config { name: "default", about: "tokio's TcpStream and hyper's handshakes as they come" },
+    Config { name: "best", about: "TCP_NODELAY; over HTTP/2 windows of 16 MiB, frames of 1 MiB" },
 ];
 
 type Upload = Either<Full<Bytes>, Pieces>;
 
 #[derive(Clone)]
-struct Hyper {
-    best: bool,
-    cold: bool,
-    tls: TlsConnector,
-    idle: Arc<Mutex<Vec<Lane>>>,
+enum Hyper {
+    Http1(http1::Http1),
+    Http2(http2::Http2),
 }
 
-/// A connection, and where it leads.
-struct Lane {
-    secure: bool,
-    authority: Authority,
-    sender: SendRequest<Upload>,
+/// Opens sockets.
+#[derive(Clone)]
+struct Dialer {
+    best: bool,
+    tls: TlsConnector,
+}
+
+enum Socket {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Hyper {
@@ -60,63 +54,33 @@ impl Hyper {
         for root in CertificateDer::pem_slice_iter(setup.ca.as_deref().unwrap_or_default()) {
             roots.add(root?)?;
         }
-        let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        Ok(Self {
-            best: setup.config == "best",
-            cold: setup.cold,
-            tls: Arc::new(tls).into(),
-            idle: Arc::default(),
+        let mut tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        let http2 = setup.protocol == Protocol::Http2;
+        if http2 {
+            tls.alpn_protocols = vec![b"h2".to_vec()];
+        }
+        let dialer = Dialer { best: setup.config == "best", tls: Arc::new(tls).into() };
+        Ok(match http2 {
+            false => Self::Http1(http1::Http1::new(dialer, setup.cold)),
+            true => Self::Http2(http2::Http2::new(dialer)),
         })
     }
+}
 
-    fn take(&self, uri: &Uri) -> Option<Lane> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(lane) = idle.pop() {
-            if lane.leads_to(uri) && !lane.sender.is_closed() {
-                return Some(lane);
-            }
-        }
-        None
-    }
-
-    fn keep(&self, lane: Lane) {
-        if !self.cold {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
-        }
-    }
-
-    async fn connect(&self, uri: &Uri) -> Result<Lane, PeerError> {
-        let authority = uri.authority().ok_or("the URL has no authority")?.clone();
+impl Dialer {
+    async fn connect(&self, uri: &Uri) -> Result<Socket, PeerError> {
+        let authority = uri.authority().ok_or("the URL has no authority")?;
         let secure = uri.scheme() == Some(&Scheme::HTTPS);
         let port = authority.port_u16().unwrap_or(if secure { 443 } else { 80 });
         let tcp = TcpStream::connect((authority.host(), port)).await?;
         if self.best {
             tcp.set_nodelay(true)?;
         }
-        let sender = if secure {
-            let name = ServerName::try_from(authority.host().to_owned())?;
-            handshake(self.tls.connect(name, tcp).await?).await?
-        } else {
-            handshake(tcp).await?
-        };
-        Ok(Lane { secure, authority, sender })
-    }
-}
-
-async fn handshake<S>(socket: S) -> Result<SendRequest<Upload>, PeerError>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
-    // What goes wrong in the task, the exchange gets to know as an error of its own.
-    tokio::spawn(async move { connection.await.unwrap_or_default() });
-    Ok(sender)
-}
-
-impl Lane {
-    fn leads_to(&self, uri: &Uri) -> bool {
-        let secure = uri.scheme() == Some(&Scheme::HTTPS);
-        self.secure == secure && uri.authority() == Some(&self.authority)
+        if !secure {
+            return Ok(Socket::Plain(tcp));
+        }
+        let name = ServerName::try_from(authority.host().to_owned())?;
+        Ok(Socket::Tls(Box::new(self.tls.connect(name, tcp).await?)))
     }
 }
 
@@ -124,27 +88,15 @@ impl AsyncPeer for Hyper {
     const COLD: Cold = Cold::Configured;
 
     async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
-        let uri: Uri = ask.url.parse()?;
-        let mut lane = match self.take(&uri) {
-            Some(lane) => lane,
-            None => self.connect(&uri).await?,
-        };
-        let (method, body) = match ask.upload {
-            Outgoing::None => (Method::GET, Either::Left(Full::default())),
-            Outgoing::Known(bytes) => (Method::POST, Either::Left(Full::new(bytes))),
-            Outgoing::Stream(pieces) => (Method::POST, Either::Right(pieces)),
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from))
-            .header(HOST, lane.authority.as_str())
-            .body(body)?;
-        lane.sender.ready().await?;
-        let response = lane.sender.send_request(request).await?;
-        seen.status(response.status().as_u16());
-        receive(response.into_body(), ask.deliver, seen).await?;
-        self.keep(lane);
-        Ok(())
+        match self {
+            Self::Http1(client) => client.exchange(ask, seen).await,
+            Self::Http2(client) => client.exchange(ask, seen).await,
+        }
+    }
+
+    fn unsupported(&self, job: &Job) -> Option<String> {
+        let cold = job.cold && matches!(self, Self::Http2(_));
+        cold.then(|| "over HTTP/2 it is one connection".to_owned())
     }
 }
 

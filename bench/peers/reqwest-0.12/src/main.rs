@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use mimus_bench_kit::{
-    Ask, AsyncPeer, Cold, Config, Deliver, Outgoing, PeerError, Seen, Setup, locked, run_async,
+    Ask, AsyncPeer, Cold, Config, Deliver, Outgoing, PeerError, Protocol, Seen, Setup, locked,
+    run_async,
 };
 use reqwest::{Body, Certificate, Client};
 
@@ -11,10 +12,13 @@ const CONFIGS: &[Config] = &[
     Config { name: "default", about: "Client::builder as it comes, and the CA" },
     Config {
         name: "best",
-        about: "HTTP/1.1 only, no proxy lookup, no Referer; TCP_NODELAY and an unbounded pool (as \
-                by default)",
+        about: "one version only, no proxy lookup, no Referer; over HTTP/2 frames of 64 KiB; \
+                TCP_NODELAY and an unbounded pool (as by default)",
     },
 ];
+
+/// What `best` lets the server send in one frame over HTTP/2.
+const FRAME: u32 = 64 << 10;
 
 #[derive(Clone)]
 struct Reqwest(Client);
@@ -25,8 +29,17 @@ impl Reqwest {
         if let Some(ca) = &setup.ca {
             builder = builder.add_root_certificate(Certificate::from_pem(ca)?);
         }
-        if setup.config == "best" {
-            builder = builder.http1_only().no_proxy().referer(false).tcp_nodelay(true);
+        let (best, http2) = (setup.config == "best", setup.protocol == Protocol::Http2);
+        if http2 {
+            builder = builder.http2_prior_knowledge();
+        }
+        if best {
+            builder = builder.no_proxy().referer(false).tcp_nodelay(true);
+        }
+        if best && http2 {
+            builder = builder.http2_max_frame_size(FRAME);
+        } else if best {
+            builder = builder.http1_only();
         }
         if setup.cold {
             builder = builder.pool_max_idle_per_host(0);

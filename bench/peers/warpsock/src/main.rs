@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use futures_util::TryStreamExt;
 use mimus_bench_kit::{
-    Ask, AsyncPeer, Cold, Config, Deliver, Job, Outgoing, PeerError, Seen, Setup, Upload, locked,
-    run_async,
+    Ask, AsyncPeer, Cold, Config, Deliver, Job, Outgoing, PeerError, Protocol, Seen, Setup, Upload,
+    locked, run_async,
 };
 use warpsock::{Client, Error, HttpVersion};
 
@@ -17,8 +17,8 @@ const CONFIGS: &[Config] = &[
     },
     Config {
         name: "best",
-        about: "HTTP/1.1 only, no upgrade to HTTP/3, any number of connections of which 1024 are \
-                kept, certificates checked",
+        about: "one version only, no upgrade to HTTP/3, certificates checked; over HTTP/1.1 any number \
+                of connections of which 1024 are kept",
     },
 ];
 
@@ -26,6 +26,7 @@ const CONFIGS: &[Config] = &[
 struct Warpsock {
     client: Client,
     best: bool,
+    protocol: Protocol,
 }
 
 impl Warpsock {
@@ -35,15 +36,21 @@ impl Warpsock {
         if let Some(ca) = &setup.ca {
             builder = builder.add_root_certificate(ca.clone());
         }
-        let best = setup.config == "best";
+        let (best, http2) = (setup.config == "best", setup.protocol == Protocol::Http2);
+        if http2 {
+            builder = builder.http2_prior_knowledge(true);
+        }
         if best {
-            builder = builder.prefer_http2(false).h3_upgrade(false);
+            builder = builder.h3_upgrade(false);
+        }
+        if best && !http2 {
+            builder = builder.prefer_http2(false);
             builder = builder.h1_max_connections_per_origin(0).pool_max_idle_per_host(1024);
         }
         if setup.cold {
             builder = builder.pool_max_idle_per_host(0);
         }
-        Ok(Self { client: builder.build()?, best })
+        Ok(Self { client: builder.build()?, best, protocol: setup.protocol })
     }
 }
 
@@ -59,8 +66,10 @@ impl AsyncPeer for Warpsock {
                 self.client.post(ask.url).body_stream(pieces.map_err(Error::Io))
             }
         };
-        if self.best {
-            request = request.version(HttpVersion::Http1_1);
+        match self.protocol {
+            Protocol::Http2 => request = request.version(HttpVersion::Http2),
+            _ if self.best => request = request.version(HttpVersion::Http1_1),
+            _ => {}
         }
         if !streams {
             let response = request.send().await?;
@@ -84,7 +93,14 @@ impl AsyncPeer for Warpsock {
     fn unsupported(&self, job: &Job) -> Option<String> {
         let streams = matches!(job.upload, Upload::Chunked(_) | Upload::Paced { .. })
             || job.deliver != Deliver::Bytes;
-        (streams && !self.best).then(|| "by default it streams over HTTP/2 only".to_owned())
+        match self.protocol {
+            Protocol::Http1 if self.best => None,
+            Protocol::Http1 if streams => Some("by default it streams over HTTP/2 only".to_owned()),
+            Protocol::Http2 if streams && job.url.starts_with("http:") => {
+                Some("over h2c it does not stream: it looks for what ALPN said".to_owned())
+            }
+            _ => None,
+        }
     }
 }
 

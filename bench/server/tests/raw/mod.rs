@@ -1,5 +1,7 @@
 //! A server of one's own, and a client that sends what it is told to.
 
+#![expect(dead_code, reason = "each test file uses a part of it")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +17,8 @@ pub struct Server {
     child: Child,
     plain: SocketAddr,
     tls: SocketAddr,
+    pub h2c: SocketAddr,
+    h2: SocketAddr,
     connector: SslConnector,
 }
 
@@ -32,15 +36,24 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let urls: serde_json::Value = serde_json::from_str(&line).unwrap();
-        let plain = urls["http"].as_str().unwrap().strip_prefix("http://").unwrap();
-        let tls = urls["https"].as_str().unwrap().strip_prefix("https://localhost:").unwrap();
+        let plain = |key| {
+            let url: &str = serde_json::Value::as_str(&urls[key]).unwrap();
+            url.strip_prefix("http://").unwrap().parse().unwrap()
+        };
+        let secure = |key| {
+            let url: &str = serde_json::Value::as_str(&urls[key]).unwrap();
+            let port = url.strip_prefix("https://localhost:").unwrap();
+            format!("127.0.0.1:{port}").parse().unwrap()
+        };
         let mut connector = SslConnector::builder(SslMethod::tls()).unwrap();
         connector.set_ca_file(&ca).unwrap();
         connector.set_alpn_protos(b"\x02h2\x08http/1.1").unwrap();
         Self {
             child,
-            plain: plain.parse().unwrap(),
-            tls: format!("127.0.0.1:{tls}").parse().unwrap(),
+            plain: plain("http"),
+            tls: secure("https"),
+            h2c: plain("h2c"),
+            h2: secure("h2"),
             connector: connector.build(),
         }
     }
@@ -59,6 +72,14 @@ impl Server {
 
     pub fn ssl(&self) -> SslStream<TcpStream> {
         self.connector.connect("localhost", connect(self.tls)).unwrap()
+    }
+
+    pub fn h2(&self) -> SslStream<TcpStream> {
+        self.connector.connect("localhost", connect(self.h2)).unwrap()
+    }
+
+    pub fn connect(&self, to: SocketAddr) -> TcpStream {
+        connect(to)
     }
 
     pub fn plain(&self) -> Client {

@@ -1,8 +1,8 @@
 //! Uses Mimus against its embedded origin, checks what comes out, and prints it as it goes.
 //!
-//! `make demo`, or `cargo run --release -p mimus --features smol --example demo`. It needs no network
-//! and nothing else to run. The last line counts what was right and what was wrong; the exit status
-//! is 0 when nothing was wrong.
+//! `make demo`, or `cargo run --release -p mimus --features smol,grpc-prost --example demo`. It needs no
+//! network and nothing else to run. The last line counts what was right and what was wrong; the exit
+//! status is 0 when nothing was wrong.
 
 mod phases;
 mod report;

@@ -3,6 +3,7 @@
 mod bodies;
 mod exchange;
 mod faults;
+mod http2;
 mod policies;
 mod routes;
 mod runtimes;
@@ -41,6 +42,17 @@ pub const STEPS: &[(&str, &[Step])] = &[
             "trailers after a chunked body" => exchange::trailers,
             "http::Request in, http::Response out" => exchange::http_types,
             "the same GET on four runtimes" => runtimes::same_get,
+        },
+    ),
+    (
+        "HTTP/2 and gRPC",
+        steps! {
+            "h2c by prior knowledge" => http2::prior_knowledge,
+            "h2 over TLS, chosen by ALPN" => http2::alpn,
+            "50 calls at once on one connection" => http2::multiplexed,
+            "a gRPC call, with metadata" => http2::unary,
+            "gRPC messages both ways, in turn" => http2::conversation,
+            "a gRPC deadline passes" => http2::deadline,
         },
     ),
     (

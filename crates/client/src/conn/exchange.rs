@@ -1,86 +1,268 @@
-//! One exchange: a connection from the pool, until the response is over.
+//! One exchange: a connection, or a place on one, until the response is over.
 
 use std::{
     fmt,
-    ops::{Deref, DerefMut},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Instant,
 };
 
-use mimus_net::Wait;
+use bytes::Bytes;
+use http::Version;
+use mimus_net::{Phase, Runtime, Wait, rt::Probe};
 use mimus_proto::{Event, h1::Reuse};
 
-use super::{Conn, Failure, Order};
-use crate::{policy::retry::Sent, pool::Lease, route::Route};
+use super::{Conn, Failure, Order, Shared, shared::OnStream};
+use crate::{
+    observe::ConnectionInfo,
+    policy::retry::Sent,
+    pool::{Lease, Shareable},
+    route::Route,
+};
 
 /// The most of an unwanted body that is read off to save its connection. What costs more to read
 /// than a new connection does is not worth it.
 const DRAIN_MAX: usize = 64 * 1024;
 
 /// A connection that owes an answer. It is small, because it is moved about: what it needs on its way
-/// lives in the connection.
-pub(crate) struct Exchange {
-    lease: Lease<Route, Box<Conn>>,
+/// lives elsewhere.
+pub(crate) enum Exchange {
+    /// HTTP/1.1: nobody else has the connection.
+    Exclusive(ConnLease),
+    /// HTTP/2: one stream of many.
+    Shared(Box<OnStream>),
+}
+
+/// A connection lent by the pool.
+pub(crate) type ConnLease = Lease<Route, Box<Conn>, Shared>;
+
+/// A connection that can take a request.
+pub(crate) enum Ready {
+    Exclusive(ConnLease),
+    /// With a place on it.
+    Shared(Reserved),
+}
+
+/// A place on a shared connection, for a stream to take.
+#[derive(Debug)]
+pub(crate) struct Reserved(Shared);
+
+impl Reserved {
+    /// `shared` has reserved the place.
+    pub(crate) fn new(shared: Shared) -> Self {
+        Reserved(shared)
+    }
+
+    /// Whether the place can be used: see [`Shared::is_alive`].
+    pub(crate) fn is_alive(&self, probe: impl FnOnce(Instant) -> Probe) -> bool {
+        self.0.is_alive(probe)
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.0.unreserve();
+    }
+}
+
+impl Ready {
+    /// Whether it speaks HTTP/2.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Ready::Shared(_))
+    }
+
+    /// Whether the connection had served before.
+    pub(crate) fn is_reused(&self) -> bool {
+        match self {
+            Ready::Exclusive(lease) => lease.is_reused(),
+            Ready::Shared(place) => place.0.has_served(),
+        }
+    }
+
+    /// The version of HTTP that it speaks.
+    pub(crate) fn version(&self) -> Version {
+        match self {
+            Ready::Exclusive(_) => Version::HTTP_11,
+            Ready::Shared(_) => Version::HTTP_2,
+        }
+    }
+
+    /// The connection's particulars.
+    pub(crate) fn info(&self) -> Arc<ConnectionInfo> {
+        match self {
+            Ready::Exclusive(lease) => Arc::clone(&lease.info),
+            Ready::Shared(place) => place.0.info(),
+        }
+    }
+
+    /// Queues a request. Nothing is written yet.
+    pub(crate) fn start(self, order: Order<'_>) -> Result<Exchange, Failure> {
+        match self {
+            Ready::Exclusive(mut lease) => {
+                let reused = lease.is_reused();
+                lease.begin(order, reused)?;
+                Ok(Exchange::Exclusive(lease))
+            }
+            Ready::Shared(place) => Ok(Exchange::Shared(Box::new(place.0.begin(order)?))),
+        }
+    }
+}
+
+/// Asks whichever it is.
+macro_rules! either {
+    ($self:expr, $it:ident => $answer:expr) => {
+        match $self {
+            Exchange::Exclusive($it) => $answer,
+            Exchange::Shared($it) => $answer,
+        }
+    };
 }
 
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Exchange").field(&**self).finish()
-    }
-}
-
-impl Deref for Exchange {
-    type Target = Conn;
-
-    fn deref(&self) -> &Conn {
-        &self.lease
-    }
-}
-
-impl DerefMut for Exchange {
-    fn deref_mut(&mut self) -> &mut Conn {
-        &mut self.lease
+        match self {
+            Exchange::Exclusive(lease) => f.debug_tuple("Exclusive").field(&**lease).finish(),
+            Exchange::Shared(on) => f.debug_tuple("Shared").field(on).finish(),
+        }
     }
 }
 
 impl Exchange {
-    /// Queues a request on a leased connection. Nothing is written yet.
-    pub(crate) fn start(
-        mut lease: Lease<Route, Box<Conn>>,
-        order: Order<'_>,
-    ) -> Result<Self, Failure> {
-        let reused = lease.is_reused();
-        lease.begin(order, reused)?;
-        Ok(Exchange { lease })
-    }
-
     /// Whether the connection had served before.
     pub(crate) fn reused(&self) -> bool {
-        self.lease.is_reused()
+        match self {
+            Exchange::Exclusive(lease) => lease.is_reused(),
+            Exchange::Shared(on) => on.reused(),
+        }
+    }
+
+    /// The connection's particulars.
+    pub(crate) fn info(&self) -> &Arc<ConnectionInfo> {
+        match self {
+            Exchange::Exclusive(lease) => &lease.info,
+            Exchange::Shared(on) => on.info(),
+        }
+    }
+
+    /// What is happening.
+    pub(crate) fn phase(&self) -> Phase {
+        either!(self, it => it.phase())
+    }
+
+    /// How much of the request the peer may have seen.
+    pub(crate) fn sent(&self) -> Sent {
+        either!(self, it => it.sent())
+    }
+
+    /// Whether the peer answered at all.
+    pub(crate) fn heard(&self) -> bool {
+        either!(self, it => it.heard())
+    }
+
+    /// Whether the request still goes out. A response may be over before.
+    pub(crate) fn is_sending(&self) -> bool {
+        either!(self, it => it.is_sending())
+    }
+
+    /// Sends no more of the request: the answer is there and does not want it.
+    pub(crate) fn stop_sending(&mut self) {
+        either!(self, it => it.stop_sending());
+    }
+
+    /// The next event that is already here.
+    pub(crate) fn buffered_event(&mut self) -> Result<Option<Event>, Failure> {
+        either!(self, it => it.buffered_event())
+    }
+
+    /// Drives the connection until the next event: writes what there is to write, reads what there
+    /// is to read.
+    pub(crate) fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<Event, Failure>> {
+        either!(self, it => it.poll_event(cx, runtime))
+    }
+
+    /// Sends the rest of the request, under a response that is over, or until the peer has had enough.
+    pub(crate) fn poll_rest(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<(), Failure>> {
+        either!(self, it => it.poll_rest(cx, runtime))
+    }
+
+    /// Reads on until the rest of a body of known length is here, which then is one piece, or until
+    /// no more comes. Does nothing about other bodies, nor where pieces are what comes anyway.
+    pub(crate) fn poll_gather(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<(), Failure>> {
+        match self {
+            Exchange::Exclusive(lease) => lease.poll_gather(cx, runtime),
+            Exchange::Shared(_) => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// All of the body that is still to come, if it is here in one piece. The response is over then.
+    pub(crate) fn take_rest(&mut self) -> Option<Bytes> {
+        match self {
+            Exchange::Exclusive(lease) => lease.machine.take_rest(),
+            Exchange::Shared(_) => None,
+        }
+    }
+
+    /// Bytes of the body that were not handed out, where the head told.
+    pub(crate) fn remaining_body(&self) -> Option<u64> {
+        match self {
+            Exchange::Exclusive(lease) => lease.machine.remaining_body(),
+            Exchange::Shared(on) => on.remaining_body(),
+        }
+    }
+
+    /// How much is here and was not handed out, with what frames it, where that is known.
+    pub(crate) fn here(&mut self) -> usize {
+        match self {
+            Exchange::Exclusive(lease) => lease.machine.recv_buf().len(),
+            Exchange::Shared(_) => 0,
+        }
+    }
+
+    /// Whether what is here had better be left there, so that the rest comes behind it.
+    pub(crate) fn gathers(&self) -> bool {
+        matches!(self, Exchange::Exclusive(_)) && self.remaining_body().is_some()
     }
 
     /// The response is over: gives the connection back, to be used again if the protocol allows.
-    pub(crate) fn finish(mut self, now: Instant) {
-        if self.machine.reuse() == Reuse::Yes {
-            self.rest(now);
-            self.lease.release(now);
+    pub(crate) fn finish(self, now: Instant) {
+        match self {
+            Exchange::Exclusive(mut lease) => {
+                if lease.machine.reuse() == Reuse::Yes {
+                    lease.rest(now);
+                    lease.release(now);
+                }
+            }
+            Exchange::Shared(on) => on.finish(now),
         }
     }
 
     /// The response is not wanted any more. What little of it is already here is read off, so that
-    /// the connection can serve again; otherwise it is closed.
-    pub(crate) fn abandon(mut self) {
-        if self.sent() != Sent::Whole {
+    /// the connection can serve again; otherwise it is closed, or the stream reset.
+    pub(crate) fn abandon(self) {
+        let Exchange::Exclusive(mut lease) = self else { return };
+        if lease.sent() != Sent::Whole {
             return;
         }
         let mut cx = Context::from_waker(Waker::noop());
         let mut left = DRAIN_MAX;
         loop {
-            match self.buffered_event() {
+            match lease.buffered_event() {
                 Ok(Some(Event::Data(data))) if data.len() <= left => left -= data.len(),
                 Ok(Some(Event::Trailers(_))) => {}
-                Ok(Some(Event::End)) => return self.finish(Instant::now()),
-                Ok(None) => match self.poll_fill(&mut cx, Wait::Beside) {
+                Ok(Some(Event::End)) => return Exchange::Exclusive(lease).finish(Instant::now()),
+                Ok(None) => match lease.poll_fill(&mut cx, Wait::Beside) {
                     Poll::Ready(Ok(())) => {}
                     _ => return,
                 },
@@ -90,7 +272,10 @@ impl Exchange {
     }
 
     /// Takes the connection out of HTTP's hands, after [`Event::Upgraded`].
-    pub(crate) fn into_conn(self) -> Box<Conn> {
-        self.lease.detach()
+    pub(crate) fn into_conn(self) -> Option<Box<Conn>> {
+        match self {
+            Exchange::Exclusive(lease) => Some(lease.detach()),
+            Exchange::Shared(_) => None,
+        }
     }
 }

@@ -8,15 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::BytesMut;
 use http::Method;
 use mimus_net::{BoxFuture, Phase, Runtime, Wait};
 use mimus_proto::{
-    BodyLength, Event, Fields,
+    ApiMisuse, BodyLength, Event, Fields,
     h1::{self, Upload},
+    h2,
 };
 
-use super::{Conn, Room};
+use super::{Conn, room::Room};
 use crate::{Body, BoxError, Error, Kind, policy::retry::Sent};
 
 /// Queued output beyond which no more of an upload is taken in.
@@ -27,9 +27,6 @@ const SEND_ROUNDS: usize = 16;
 
 /// The most slices of one gathered write.
 const SLICES: usize = 16;
-
-/// The most room that is made on the word of a `Content-Length` alone.
-const GATHER_MAX: usize = 16 * 1024 * 1024;
 
 /// Room for a request's head that an idle connection keeps.
 const KEEP_OUTPUT: usize = 1024;
@@ -51,6 +48,22 @@ impl Deadlines {
             (a, b) => a.or(b),
         }
     }
+
+    /// Tells which of the limits it was that passed in `phase`.
+    pub(crate) fn passed(&self, phase: Phase) -> io::Error {
+        let over = self.total.is_some_and(|total| total <= Instant::now());
+        let (what, limit) = match phase {
+            _ if over => ("the time for the whole call is over", None),
+            Phase::Head => ("no response head came within", self.head),
+            Phase::Send => ("the peer took nothing within", self.idle),
+            _ => ("nothing came within", self.idle),
+        };
+        let text = match limit {
+            Some(limit) => format!("{what} {limit:?}"),
+            None => what.to_owned(),
+        };
+        io::Error::new(io::ErrorKind::TimedOut, text)
+    }
 }
 
 /// Why an exchange failed.
@@ -60,17 +73,31 @@ pub(crate) enum Failure {
     Io(Phase, io::Error),
     /// The peer broke the protocol, exceeded a limit, or ended too early.
     Proto(mimus_proto::Error),
+    /// The server gave up one stream of many, or the connection after it said so.
+    Stream(h2::StreamError),
     /// The request cannot be written.
-    Misuse(mimus_proto::ApiMisuse),
+    Misuse(ApiMisuse),
     /// The body to be sent failed.
     Upload(BoxError),
 }
 
 impl Failure {
+    /// A stream could not be opened. When the server takes no more of them, it is as if it had refused
+    /// this one.
+    pub(crate) fn unopened(misuse: ApiMisuse) -> Self {
+        match misuse {
+            ApiMisuse::CannotOpen => {
+                Failure::Stream(h2::StreamError::NotProcessed(h2::Code::REFUSED_STREAM))
+            }
+            other => Failure::Misuse(other),
+        }
+    }
+
     pub(crate) fn into_error(self, phase: Phase) -> Error {
         match self {
             Failure::Io(phase, e) => Error::io(phase, e),
             Failure::Proto(e) => Error::from(e).in_phase(phase),
+            Failure::Stream(e) => Error::from(e).in_phase(phase),
             Failure::Misuse(e) => Error::from(e),
             Failure::Upload(e) => Error::new(Kind::Upload, "the request body failed")
                 .in_phase(Phase::Send)
@@ -83,7 +110,10 @@ impl Failure {
 #[derive(Debug)]
 pub(crate) struct RequestLine<'a> {
     pub(crate) method: &'a Method,
+    /// What stands on the line in HTTP/1.1, and in `:path`.
     pub(crate) target: &'a str,
+    pub(crate) scheme: &'a str,
+    pub(crate) authority: &'a str,
     /// With what `length` calls for among them.
     pub(crate) fields: &'a Fields,
     pub(crate) length: BodyLength,
@@ -126,8 +156,6 @@ pub(super) struct Turn {
     news: bool,
     /// Runs while the body waits for `100 Continue`.
     expect_timer: Option<BoxFuture<'static, ()>>,
-    /// Which of the thread's blocks is being read into, if one of them.
-    lent: Option<Room>,
     /// A new connection is read before it is written to: what the peer says unasked is no answer.
     untouched: bool,
     /// Whether a byte of the request went out, and whether one of a response came.
@@ -145,7 +173,6 @@ impl Turn {
             stirred: false,
             news: false,
             expect_timer: None,
-            lent: None,
             untouched: false,
             wrote: false,
             heard: false,
@@ -215,7 +242,7 @@ impl Conn {
             self.turn.phase = Phase::Body;
             self.turn.stirred = true;
             let here = self.machine.recv_buf().len() as u64;
-            self.room = Room::suiting(self.machine.remaining_body().unwrap_or(here));
+            self.intake.room = Room::suiting(self.machine.remaining_body().unwrap_or(here));
             if std::mem::take(&mut self.early) {
                 Arc::make_mut(&mut self.info).tls = self.socket.tls().cloned();
             }
@@ -273,7 +300,7 @@ impl Conn {
                 break;
             }
             let wait = self.poll_flush(cx, runtime)?;
-            self.make_room_for(missing);
+            self.intake.make_room_for(missing, self.machine.recv_buf());
             ready!(self.poll_read(cx, wait))?;
             self.turn.news = true;
         }
@@ -422,7 +449,7 @@ impl Conn {
         cx: &mut Context<'_>,
         wait: Wait,
     ) -> Poll<Result<(), Failure>> {
-        self.make_room();
+        self.intake.make_room(self.machine.recv_buf());
         self.poll_read(cx, wait)
     }
 
@@ -436,7 +463,7 @@ impl Conn {
         let offered = buf.capacity() - buf.len();
         match conn.socket.poll_read(cx, buf, wait) {
             Poll::Pending => {
-                self.give_room_back();
+                conn.intake.give_back(buf);
                 return Poll::Pending;
             }
             Poll::Ready(Ok(0)) => conn.machine.recv_eof(),
@@ -444,7 +471,7 @@ impl Conn {
                 self.turn.heard = true;
                 self.turn.stirred |= self.turn.phase == Phase::Body;
                 if n == offered {
-                    self.room = Room::Large;
+                    self.intake.room = Room::Large;
                 }
             }
             Poll::Ready(Err(e)) => return Poll::Ready(Err(self.read_failed(e))),
@@ -452,59 +479,9 @@ impl Conn {
         Poll::Ready(Ok(()))
     }
 
-    /// Makes room for a read, at best where the last one's bytes were.
-    fn make_room(&mut self) {
-        let (room, buf) = (self.room, self.machine.recv_buf());
-        let has_block = self.turn.lent.is_some() || !buf.is_empty();
-        if room.is_in(buf) || (has_block && buf.try_reclaim(room.bytes())) {
-            return;
-        }
-        if buf.is_empty() {
-            *buf = room.lend(room.bytes() / 2);
-            self.turn.lent = Some(room);
-        } else {
-            buf.reserve(room.bytes());
-            self.turn.lent = None;
-        }
-    }
-
-    /// Makes room for so many bytes behind those that are here, so that they lie in one piece, and
-    /// for one more: a read that fills its room leaves open whether there is more to read. At first
-    /// for no more than the peer's word is good for, then for as many again as have come.
-    fn make_room_for(&mut self, missing: u64) {
-        let buf = self.machine.recv_buf();
-        let most = buf.len().max(GATHER_MAX);
-        let room = usize::try_from(missing).map_or(most, |missing| missing.min(most)) + 1;
-        let free = buf.capacity() - buf.len();
-        if free >= room || (self.turn.lent.is_none() && free > 0) {
-            return;
-        }
-        let size = buf.len() + room;
-        let (mut larger, lent) = match size <= Room::MOST {
-            true => (Room::Large.lend(size), Some(Room::Large)),
-            false if self.turn.lent.is_none() && !buf.is_empty() => return buf.reserve(room),
-            false => (BytesMut::with_capacity(size), None),
-        };
-        larger.extend_from_slice(buf);
-        buf.clear();
-        self.give_room_back();
-        *self.machine.recv_buf() = larger;
-        self.turn.lent = lent;
-    }
-
-    /// Between reads an empty block is the thread's again.
-    fn give_room_back(&mut self) {
-        let buf = self.machine.recv_buf();
-        if buf.is_empty()
-            && let Some(room) = self.turn.lent.take()
-        {
-            room.give_back(std::mem::take(buf));
-        }
-    }
-
     /// Gives up what an idle connection does not need.
     pub(super) fn rest(&mut self, now: Instant) {
-        self.give_room_back();
+        self.intake.give_back(self.machine.recv_buf());
         self.machine.shrink(KEEP_OUTPUT);
         self.turn = Turn::none();
         self.idle_since = now;
@@ -524,20 +501,8 @@ impl Conn {
         }
     }
 
-    /// Which of the limits it was that passed.
     fn timed_out(&self) -> io::Error {
-        let over = self.turn.deadlines.total.is_some_and(|total| total <= Instant::now());
-        let (what, limit) = match self.turn.phase {
-            _ if over => ("the time for the whole call is over", None),
-            Phase::Head => ("no response head came within", self.turn.deadlines.head),
-            Phase::Send => ("the peer took nothing within", self.turn.deadlines.idle),
-            _ => ("nothing came within", self.turn.deadlines.idle),
-        };
-        let text = match limit {
-            Some(limit) => format!("{what} {limit:?}"),
-            None => what.to_owned(),
-        };
-        io::Error::new(io::ErrorKind::TimedOut, text)
+        self.turn.deadlines.passed(self.turn.phase)
     }
 
     /// Whether the request still goes out. A response may be over before.

@@ -3,16 +3,18 @@
 mod exchange;
 mod exclusive;
 mod room;
+mod shared;
 
 use std::{sync::Arc, time::Instant};
 
 use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
-pub(crate) use exchange::Exchange;
+pub(crate) use exchange::{Exchange, Ready, Reserved};
 use exclusive::Turn;
 pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
-use room::Room;
+use room::Intake;
+pub(crate) use shared::Shared;
 
 use crate::observe::ConnectionInfo;
 
@@ -25,8 +27,7 @@ pub(crate) struct Conn {
     pub(crate) info: Arc<ConnectionInfo>,
     /// Early data is on its way: what TLS agreed on shows with the first answer.
     pub(crate) early: bool,
-    /// What the next read is offered.
-    room: Room,
+    intake: Intake,
     /// The exchange under way.
     turn: Turn,
     /// When it was last given back.
@@ -38,20 +39,13 @@ impl Conn {
     /// as TLS early data.
     pub(crate) fn new(dialed: Dialed, proxy: Option<Arc<Proxy>>, early: bool) -> Self {
         let now = Instant::now();
-        let info = ConnectionInfo {
-            peer: dialed.socket.peer_addr(),
-            proxy,
-            local: dialed.socket.local_addr(),
-            tls: dialed.tls,
-            dial: dialed.timings,
-            established: now,
-        };
+        let info = ConnectionInfo::new(&dialed, proxy, now);
         Conn {
             socket: dialed.socket,
             machine: h1::Client::new(h1::Limits::default()),
             info: Arc::new(info),
             early,
-            room: Room::Small,
+            intake: Intake::new(),
             turn: Turn::none(),
             idle_since: now,
         }

@@ -8,6 +8,72 @@ use std::cell::Cell;
 
 use bytes::BytesMut;
 
+/// The most room that is made on the word of a peer alone, for what is to be one piece.
+const GATHER_MAX: usize = 16 * 1024 * 1024;
+
+/// What a connection knows of the room that it reads to.
+#[derive(Debug)]
+pub(super) struct Intake {
+    /// What the next read is offered.
+    pub(super) room: Room,
+    /// Which of the thread's blocks is being read into, if one of them.
+    lent: Option<Room>,
+}
+
+impl Intake {
+    pub(super) fn new() -> Self {
+        Intake { room: Room::Small, lent: None }
+    }
+
+    /// Makes room for a read, at best where the last one's bytes were.
+    pub(super) fn make_room(&mut self, buf: &mut BytesMut) {
+        let room = self.room;
+        let has_block = self.lent.is_some() || !buf.is_empty();
+        if room.is_in(buf) || (has_block && buf.try_reclaim(room.bytes())) {
+            return;
+        }
+        if buf.is_empty() {
+            *buf = room.lend(room.bytes() / 2);
+            self.lent = Some(room);
+        } else {
+            buf.reserve(room.bytes());
+            self.lent = None;
+        }
+    }
+
+    /// Makes room for so many bytes behind those that are here, so that they lie in one piece, and
+    /// for one more: a read that fills its room leaves open whether there is more to read. At first
+    /// for no more than the peer's word is good for, then for as many again as have come.
+    pub(super) fn make_room_for(&mut self, missing: u64, buf: &mut BytesMut) {
+        let most = buf.len().max(GATHER_MAX);
+        let room = usize::try_from(missing).map_or(most, |missing| missing.min(most)) + 1;
+        let free = buf.capacity() - buf.len();
+        if free >= room || (self.lent.is_none() && free > 0) {
+            return;
+        }
+        let size = buf.len() + room;
+        let (mut larger, lent) = match size <= Room::MOST {
+            true => (Room::Large.lend(size), Some(Room::Large)),
+            false if self.lent.is_none() && !buf.is_empty() => return buf.reserve(room),
+            false => (BytesMut::with_capacity(size), None),
+        };
+        larger.extend_from_slice(buf);
+        buf.clear();
+        self.give_back(buf);
+        *buf = larger;
+        self.lent = lent;
+    }
+
+    /// Between reads an empty block is the thread's again.
+    pub(super) fn give_back(&mut self, buf: &mut BytesMut) {
+        if buf.is_empty()
+            && let Some(room) = self.lent.take()
+        {
+            room.give_back(std::mem::take(buf));
+        }
+    }
+}
+
 /// How much a read is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {

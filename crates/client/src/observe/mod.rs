@@ -7,8 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{Method, StatusCode};
-use mimus_net::{dial::DialTimings, proxy::Proxy, tls::TlsInfo};
+use http::{Method, StatusCode, Version};
+use mimus_net::{
+    dial::{DialTimings, Dialed},
+    proxy::Proxy,
+    tls::TlsInfo,
+};
 use mimus_proto::{Fields, ResponseHead};
 use url::Url;
 
@@ -71,6 +75,8 @@ pub enum Observation<'a> {
         url: &'a Url,
         /// The request target as written.
         target: &'a str,
+        /// The version of HTTP it is said in.
+        version: Version,
         /// The fields as written, `Host` included.
         fields: &'a Fields,
     },
@@ -125,6 +131,20 @@ pub struct ConnectionInfo {
     pub dial: DialTimings,
     /// When it stood.
     pub established: Instant,
+}
+
+impl ConnectionInfo {
+    /// `proxy` is the one that `dialed` goes through.
+    pub(crate) fn new(dialed: &Dialed, proxy: Option<Arc<Proxy>>, now: Instant) -> Self {
+        ConnectionInfo {
+            peer: dialed.socket.peer_addr(),
+            proxy,
+            local: dialed.socket.local_addr(),
+            tls: dialed.tls.clone(),
+            dial: dialed.timings,
+            established: now,
+        }
+    }
 }
 
 /// How long the phases of a call took. The phases of dialling are zero-length (`None`) on a reused

@@ -1,8 +1,9 @@
 //! Retries: whether an attempt that came to nothing may be made again, and when.
 //!
-//! Two things are repeated without asking, because the server cannot have acted on them twice: an
-//! attempt of which nothing was sent, and an idempotent one on a reused connection that turned out
-//! closed. All else is the choice of a [`RetryPolicy`].
+//! Three things are repeated without asking, because the server cannot have acted on them twice: an
+//! attempt of which nothing was sent, one that the server says it did not process (RFC 9113 section
+//! 8.7), and an idempotent one on a reused connection that turned out closed. All else is the choice of
+//! a [`RetryPolicy`].
 
 use http::{Method, StatusCode};
 use std::fmt;
@@ -15,6 +16,10 @@ mod tests;
 /// How many attempts of which nothing was sent are repeated for free in one call: enough to get
 /// past connections that died in the pool together, too few to spin.
 const FREE_RETRIES: u32 = 8;
+
+/// After how many refusals in a row the server is given time, and how much at first.
+const REFUSALS_AT_ONCE: u32 = 2;
+const REFUSAL_PAUSE: Duration = Duration::from_millis(25);
 
 /// How much of the request had left when the attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,8 +52,10 @@ pub enum Failure {
     /// No connection came about for a reason that will not pass: a certificate that is not
     /// accepted, a plan that cannot be carried out.
     ConnectForGood,
-    /// The connection ended: closed, reset, or the stream refused.
+    /// The connection ended: closed or reset.
     Closed,
+    /// The server said that it did not process the request.
+    Refused,
     /// A timeout of one attempt fired (not that of the whole call).
     Timeout,
     /// Anything else; a protocol error, a body that failed: never repeated.
@@ -125,7 +132,14 @@ pub fn decide(
         return Verdict::Done;
     }
     if let Some(history) = free_of_charge(attempted) {
-        return Verdict::RetryNow(history);
+        let Some(pause) = refusal_pause(attempted, history) else {
+            return Verdict::RetryNow(history);
+        };
+        let at = now().instant + pause;
+        return match deadline {
+            Some(deadline) if at >= deadline => Verdict::Done,
+            _ => Verdict::RetryAt(at, history),
+        };
     }
     match policy {
         Some(policy) => policy.decide(attempted, now(), deadline, random),
@@ -136,7 +150,8 @@ pub fn decide(
 /// The retries that need no policy.
 fn free_of_charge(attempted: &Attempted<'_>) -> Option<History> {
     let history = attempted.history;
-    if attempted.ending != Ending::Failed(Failure::Closed) || attempted.response_begun {
+    let ended = matches!(attempted.ending, Ending::Failed(Failure::Closed | Failure::Refused));
+    if !ended || attempted.response_begun {
         return None;
     }
     if attempted.sent == Sent::Nothing {
@@ -147,6 +162,14 @@ fn free_of_charge(attempted: &Attempted<'_>) -> Option<History> {
     // request; once, or a server that always closes would be asked for ever.
     (attempted.reused && attempted.method.is_idempotent() && !history.stale)
         .then_some(History { stale: true, ..history })
+}
+
+/// How long a server that keeps refusing is left alone: not at all at first, then twice as long each
+/// time, and about a second and a half in all.
+fn refusal_pause(attempted: &Attempted<'_>, history: History) -> Option<Duration> {
+    let refused = attempted.ending == Ending::Failed(Failure::Refused);
+    let doublings = history.free.checked_sub(REFUSALS_AT_ONCE + 1)?;
+    refused.then(|| REFUSAL_PAUSE * 2_u32.pow(doublings))
 }
 
 /// What a custom classifier says of an attempt.
@@ -304,7 +327,7 @@ impl RetryPolicy {
             Ending::Failed(Failure::Timeout) => {
                 self.on_timeout && (attempted.sent == Sent::Nothing || self.may_repeat(attempted))
             }
-            Ending::Failed(Failure::Closed) => {
+            Ending::Failed(Failure::Closed | Failure::Refused) => {
                 !attempted.response_begun
                     && (attempted.sent == Sent::Nothing || self.may_repeat(attempted))
             }

@@ -103,6 +103,11 @@ impl<C> IdleList<C> {
         idle
     }
 
+    /// Since when the connection at `index` is idle.
+    pub(super) fn since(&self, index: usize) -> Option<Instant> {
+        self.nodes.get(index).map(|node| node.idle.since)
+    }
+
     /// The connection idle for the longest time: where it is, and what.
     pub(super) fn oldest(&self) -> Option<(usize, &Idle<C>)> {
         self.nodes.get(self.oldest).map(|node| (self.oldest, &node.idle))

@@ -1,124 +1,58 @@
-use super::idle::{Idle, IdleList, Stack};
+use super::grant::{Acquire, Effects, Grant, Left, Permit, Stage, Verdict};
+use super::idle::{IdleList, Stack};
 use super::limits::Limits;
+use super::members::{Expects, Members, Shareable};
 use super::stats::Stats;
-use super::waiters::{Cancelled, Queue, WaiterId, Waiters};
+use super::waiters::{Cancelled, First, Queues, WaiterId, Waiters};
 use hashbrown::HashTable;
 use slab::Slab;
-use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// One unit of a pool's limits. It must go back to the pool that gave it.
-#[derive(Debug)]
-#[must_use = "a permit that is not given back is lost to the limits"]
-pub struct Permit {
-    key: usize,
-    stage: Stage,
-    created: Instant,
-    granted: Instant,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Dialling,
-    /// For the first exchange of its connection.
-    Opened,
-    /// For a later one.
-    Reused,
-}
-
-impl Permit {
-    /// Whether its connection has served an exchange before.
-    pub fn is_reused(&self) -> bool {
-        self.stage == Stage::Reused
-    }
-
-    /// When its connection was opened; for a dial, when it was permitted.
-    #[cfg(test)]
-    pub fn created(&self) -> Instant {
-        self.created
-    }
-}
-
-/// What an exchange may do.
-#[derive(Debug)]
-#[must_use]
-pub enum Grant<C> {
-    /// Use this open connection.
-    Lease(Permit, C),
-    /// Open a connection.
-    Dial(Permit),
-}
-
-/// The answer to [`Pool::acquire`].
-#[derive(Debug)]
-#[must_use]
-pub enum Acquire<C> {
-    /// Go ahead.
-    Granted(Grant<C>),
-    /// A limit binds. The waiter will appear in [`Effects::wake`] when it can be
-    /// [claimed](Pool::claim).
-    Wait(WaiterId),
-}
-
-/// Whether a released connection can serve another exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It stands between two exchanges.
-    Reuse,
-    /// It cannot, or must not, be used again.
-    Close,
-}
-
-/// What the caller has to do once the pool is unlocked.
-#[derive(Debug)]
-pub struct Effects<C> {
-    /// Waiters whose grant can be [claimed](Pool::claim) now.
-    pub wake: SmallVec<[WaiterId; 2]>,
-    /// Connections that left the pool: drop them.
-    pub closed: Vec<C>,
-}
-
-impl<C> Default for Effects<C> {
-    fn default() -> Self {
-        Effects { wake: SmallVec::new(), closed: Vec::new() }
-    }
-}
-
-impl<C> Effects<C> {
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.wake.is_empty() && self.closed.is_empty()
-    }
-}
-
-struct Entry<K> {
+pub(super) struct Entry<K> {
     key: K,
     hash: u64,
-    idle: Stack,
-    queue: Queue,
+    pub(super) idle: Stack,
+    /// Its shared connections, in the order in which they are asked for a place.
+    pub(super) members: Vec<usize>,
+    queues: Queues,
     /// The arrival number under which this key stands in [`Pool::ready`].
     ready: Option<u64>,
-    stats: Stats,
+    /// Dials under way that may bring a shared connection.
+    sharing: usize,
+    /// Places granted to waiters who have not claimed them.
+    promised: usize,
+    /// A dial that might have brought a shared connection brought an exclusive one.
+    exclusive: bool,
+    /// A shared connection counts as in use: whether one is idle is asked when it matters.
+    pub(super) stats: Stats,
 }
 
-/// Connections `C` by key `K`, as a pure machine: see the [module](super).
+impl<K> Entry<K> {
+    fn is_spent(&self) -> bool {
+        self.stats.open() == 0 && self.promised == 0 && self.queues.is_empty()
+    }
+}
+
+/// Connections by key `K`, as a pure machine: see the [module](super). `C` carry one exchange at a
+/// time, `S` many.
 ///
-/// Looking up an idle connection takes a hash and an equality test from the caller, so that a hit
+/// Looking up an open connection takes a hash and an equality test from the caller, so that a hit
 /// builds no key.
-pub struct Pool<K, C> {
-    limits: Limits,
+pub struct Pool<K, C, S> {
+    pub(super) limits: Limits,
     table: HashTable<usize>,
-    keys: Slab<Entry<K>>,
-    idle: IdleList<C>,
-    waiters: Waiters<C>,
-    /// Keys with a waiter and room under their own limit, by their first waiter's arrival. After
-    /// each mutation it is empty unless the total limit binds and nothing is idle.
+    pub(super) keys: Slab<Entry<K>>,
+    pub(super) idle: IdleList<C>,
+    pub(super) members: Members<S>,
+    waiters: Waiters<C, S>,
+    /// Keys with a waiter that may dial and room under their own limit, by that waiter's arrival.
+    /// After each mutation it is empty unless the total limit binds and nothing is idle.
     ready: BTreeSet<(u64, usize)>,
     totals: Stats,
 }
 
-impl<K, C> Pool<K, C> {
+impl<K, C, S: Shareable> Pool<K, C, S> {
     /// An empty pool.
     pub fn new(limits: Limits) -> Self {
         Pool {
@@ -126,6 +60,7 @@ impl<K, C> Pool<K, C> {
             table: HashTable::new(),
             keys: Slab::new(),
             idle: IdleList::new(),
+            members: Members::new(),
             waiters: Waiters::new(),
             ready: BTreeSet::new(),
             totals: Stats::default(),
@@ -148,31 +83,72 @@ impl<K, C> Pool<K, C> {
         hash: u64,
         is_key: impl Fn(&K) -> bool,
         make_key: impl FnOnce() -> K,
+        expects: Expects,
         now: Instant,
-        effects: &mut Effects<C>,
-    ) -> Acquire<C> {
+        effects: &mut Effects<C, S>,
+    ) -> Acquire<C, S> {
+        self.expire_idle(now, effects);
         let key = self.entry(hash, is_key, make_key);
-        if let Some(lease) = self.lease_idle(key, now, effects) {
+        let left = effects.left.len();
+        if expects.may_share()
+            && !self.members.is_empty()
+            && let Some(conn) = self.place_for_newcomer(key, now, effects)
+        {
+            if effects.left.len() > left {
+                self.settle(key, now, effects);
+            }
+            return Acquire::Granted(Grant::Shared(conn));
+        }
+        if expects != Expects::Shared
+            && let Some(lease) = self.lease_idle(key, expects, now, effects)
+        {
+            if effects.left.len() > left {
+                self.settle(key, now, effects);
+            }
             return Acquire::Granted(lease);
         }
-        if self.has_room_for(key) && self.make_room(effects) {
-            return Acquire::Granted(self.permit_dial(key, now));
+        // What left may owe its unit to somebody who waits.
+        if effects.left.len() == left && self.may_dial_at_once(key, expects) {
+            return Acquire::Granted(self.permit_dial(key, expects, now));
         }
-        let waiter = self.waiters.push(&mut self.keys[key].queue, key);
-        self.count(key, |stats| stats.waiting += 1);
-        self.refresh_ready(key);
-        Acquire::Wait(waiter)
+        self.queue(key, expects, now, effects)
     }
 
-    /// Records that the dial of `permit` succeeded: its connection is in use from `now` on.
-    pub fn opened(&mut self, permit: &mut Permit, now: Instant) {
-        if permit.stage == Stage::Dialling {
-            permit.stage = Stage::Opened;
-            permit.created = now;
-            self.count(permit.key, |stats| {
-                stats.dialling -= 1;
-                stats.in_use += 1;
-            });
+    /// A place in the queue; unless, in its turn, the newcomer can be served from what is idle.
+    #[cold]
+    fn queue(
+        &mut self,
+        key: usize,
+        expects: Expects,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) -> Acquire<C, S> {
+        let waiter = self.waiters.push(&mut self.keys[key].queues, key, expects);
+        self.count(key, |stats| stats.waiting += 1);
+        effects.waits = true;
+        self.settle(key, now, effects);
+        match self.claim(waiter) {
+            Some(grant) => {
+                effects.wake.retain(|woken| *woken != waiter);
+                Acquire::Granted(grant)
+            }
+            None => Acquire::Wait { waiter, look_again: !self.members.is_empty() },
+        }
+    }
+
+    /// Records that the dial of `permit` succeeded, with an exclusive connection: it is in use from
+    /// `now` on.
+    pub fn opened(&mut self, permit: &mut Permit, now: Instant, effects: &mut Effects<C, S>) {
+        if permit.stage != Stage::Dialling {
+            return;
+        }
+        self.end_dial(permit);
+        permit.stage = Stage::Opened;
+        permit.created = now;
+        self.count(permit.key, |stats| stats.in_use += 1);
+        if permit.expects.may_share() {
+            self.keys[permit.key].exclusive = true;
+            self.settle(permit.key, now, effects);
         }
     }
 
@@ -183,112 +159,115 @@ impl<K, C> Pool<K, C> {
         conn: C,
         verdict: Verdict,
         now: Instant,
-        effects: &mut Effects<C>,
+        effects: &mut Effects<C, S>,
     ) {
-        self.opened(&mut permit, now);
+        self.opened(&mut permit, now, effects);
         let key = permit.key;
         self.count(key, |stats| stats.in_use -= 1);
         if verdict == Verdict::Close {
-            effects.closed.push(conn);
+            effects.left.push(Left::Exclusive(conn));
         } else if self.limits.outlived(permit.created, now) {
             self.count(key, |stats| stats.expired += 1);
-            effects.closed.push(conn);
+            effects.left.push(Left::Exclusive(conn));
         } else {
             self.hand_on(permit, conn, now, effects);
         }
         self.settle(key, now, effects);
     }
 
-    /// Takes back a permit that has no connection: the dial failed, or the connection is gone.
-    pub fn abandon(&mut self, permit: Permit, effects: &mut Effects<C>) {
+    /// Takes back a permit that has no connection: the dial failed, or the connection is gone. Who
+    /// dials instead does so as of when the permit's connection was opened, or its dial permitted.
+    pub fn abandon(&mut self, permit: Permit, effects: &mut Effects<C, S>) {
         self.give_back(&permit);
-        self.settle(permit.key, permit.granted, effects);
+        self.settle(permit.key, permit.created, effects);
     }
 
     /// The leased connection of `permit` turned out dead before anything was sent on it: gives the
     /// next idle one, or leave to dial. The dead connection itself is the caller's to drop.
-    pub fn stale(&mut self, permit: Permit, now: Instant, effects: &mut Effects<C>) -> Grant<C> {
+    pub fn stale(
+        &mut self,
+        permit: Permit,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) -> Grant<C, S> {
         let key = permit.key;
+        let expects = permit.expects;
+        self.expire_idle(now, effects);
         self.give_back(&permit);
         self.count(key, |stats| stats.stale += 1);
-        match self.lease_idle(key, now, effects) {
+        match self.lease_idle(key, expects, now, effects) {
             Some(lease) => lease,
             // The unit just given back is taken again: no waiter comes between.
-            None => self.permit_dial(key, now),
+            None => self.permit_dial(key, expects, now),
         }
     }
 
     /// Takes what a woken waiter was granted. `None`: it has to wait on, or `waiter` is spent.
-    pub fn claim(&mut self, waiter: WaiterId) -> Option<Grant<C>> {
-        self.waiters.claim(waiter)
+    pub fn claim(&mut self, waiter: WaiterId) -> Option<Grant<C, S>> {
+        let key = self.waiters.key_of(waiter)?;
+        let grant = self.waiters.claim(waiter)?;
+        if let Grant::Shared(_) = grant {
+            self.keys[key].promised -= 1;
+            self.retire(key);
+        }
+        Some(grant)
+    }
+
+    /// Looks again whether `waiter`, which was just told to wait, can be served. Due once
+    /// whoever uses a shared connection can see that [somebody waits](Self::wants_news): what he
+    /// freed before, he told nobody.
+    pub fn look_again(&mut self, waiter: WaiterId, now: Instant, effects: &mut Effects<C, S>) {
+        if let Some(key) = self.waiters.key_of(waiter) {
+            self.serve_places(key, now, effects);
+            self.settle(key, now, effects);
+        }
     }
 
     /// Forgets a waiter. If it had been granted something, that passes on to the next, as of the
     /// time of the grant.
-    pub fn cancel(&mut self, waiter: WaiterId, effects: &mut Effects<C>) {
+    pub fn cancel(&mut self, waiter: WaiterId, effects: &mut Effects<C, S>) {
         let Some(key) = self.waiters.key_of(waiter) else {
             return;
         };
-        match self.waiters.cancel(&mut self.keys[key].queue, waiter) {
+        match self.waiters.cancel(&mut self.keys[key].queues, waiter) {
             Some(Cancelled::Queued) => {
                 self.count(key, |stats| stats.waiting -= 1);
+                effects.waits = true;
                 self.refresh_ready(key);
                 self.retire(key);
             }
-            Some(Cancelled::Granted(Grant::Lease(permit, conn))) => {
-                let granted = permit.granted;
-                self.release(permit, conn, Verdict::Reuse, granted, effects);
+            Some(Cancelled::Granted(Grant::Lease(permit, conn), at)) => {
+                self.release(permit, conn, Verdict::Reuse, at, effects);
             }
-            Some(Cancelled::Granted(Grant::Dial(permit))) => self.abandon(permit, effects),
+            Some(Cancelled::Granted(Grant::Shared(conn), at)) => {
+                self.keys[key].promised -= 1;
+                self.pass_on(key, conn, at, effects);
+                self.retire(key);
+            }
+            Some(Cancelled::Granted(Grant::Dial(permit), _)) => self.abandon(permit, effects),
             None => {}
         }
     }
 
-    /// Closes the connections that have been idle for too long. Costs next to nothing when there are
-    /// none.
-    pub fn expire_idle(&mut self, now: Instant, effects: &mut Effects<C>) {
-        while let Some((index, idle)) = self.idle.oldest() {
-            if !self.limits.idled_out(idle.since, now) {
-                break;
-            }
-            self.expire_one(index, idle.key, effects);
-        }
+    /// Whether whoever uses a shared connection must say that a place is free, or the connection
+    /// idle: somebody waits, or the idle ones are counted.
+    pub fn wants_news(&self) -> bool {
+        self.totals.waiting > 0 || self.limits.idle_per_key != usize::MAX
     }
 
-    /// Closes the connections that have been idle, or alive, for too long. Linear in the number of
-    /// idle ones when there is a `max_lifetime`.
-    pub fn expire(&mut self, now: Instant, effects: &mut Effects<C>) {
-        self.expire_idle(now, effects);
-        if self.limits.max_lifetime.is_some() {
-            let outlived = |idle: &Idle<C>| self.limits.outlived(idle.created, now);
-            let expired: Vec<_> = (self.idle.iter())
-                .filter(|(_, idle)| outlived(idle))
-                .map(|(index, idle)| (index, idle.key))
-                .collect();
-            for (index, key) in expired {
-                self.expire_one(index, key, effects);
-            }
-        }
-    }
-
-    /// Closes every idle connection.
-    pub fn close_idle(&mut self, effects: &mut Effects<C>) {
-        while let Some((index, idle)) = self.idle.oldest() {
-            let key = idle.key;
-            effects.closed.push(self.remove_idle(index, key).conn);
-            self.retire(key);
-        }
-    }
-
-    /// Counts over all keys, since the pool was made.
+    /// Counts over all keys, since the pool was made. Asks each shared connection whether it is
+    /// idle.
     pub fn stats(&self) -> Stats {
-        self.totals
+        let idle = self.members.iter().filter(|(_, kept)| kept.conn.idle_since().is_some());
+        self.totals.with_idle(idle.count())
     }
 
     /// Counts for each key the pool knows. A key is known, and its counts run, while it has a
     /// connection or a waiter.
     pub fn key_stats(&self) -> impl Iterator<Item = (&K, Stats)> {
-        self.keys.iter().map(|(_, entry)| (&entry.key, entry.stats))
+        self.keys
+            .iter()
+            .map(|(key, entry)| (&entry.key, entry.stats.with_idle(self.idle_members(key))))
     }
 
     fn entry(
@@ -306,187 +285,241 @@ impl<K, C> Pool<K, C> {
             key: make_key(),
             hash,
             idle: Stack::default(),
-            queue: Queue::default(),
+            members: Vec::new(),
+            queues: Queues::default(),
             ready: None,
+            sharing: 0,
+            promised: 0,
+            exclusive: false,
             stats: Stats::default(),
         });
         table.insert_unique(hash, index, |&index| keys[index].hash);
         index
     }
 
-    /// Forgets a key that has nothing left: the table is bounded by what is alive.
-    fn retire(&mut self, key: usize) {
-        let entry = &self.keys[key];
-        if entry.stats.open() > 0 || !entry.queue.is_empty() {
-            return;
+    /// Forgets a key that has nothing left: the table is bounded by what is alive. Nothing, if it
+    /// is forgotten.
+    #[inline]
+    pub(super) fn retire(&mut self, key: usize) {
+        let spent = self.keys.get(key).is_some_and(Entry::is_spent);
+        if spent {
+            self.forget(key);
         }
-        if let Ok(slot) = self.table.find_entry(entry.hash, |&index| index == key) {
+    }
+
+    #[cold]
+    fn forget(&mut self, key: usize) {
+        let hash = self.keys[key].hash;
+        if let Ok(slot) = self.table.find_entry(hash, |&index| index == key) {
             slot.remove();
         }
         self.keys.remove(key);
     }
 
-    fn count(&mut self, key: usize, change: impl Fn(&mut Stats)) {
+    pub(super) fn count(&mut self, key: usize, change: impl Fn(&mut Stats)) {
         change(&mut self.totals);
         change(&mut self.keys[key].stats);
     }
 
     fn give_back(&mut self, permit: &Permit) {
-        self.count(permit.key, |stats| match permit.stage {
-            Stage::Dialling => stats.dialling -= 1,
-            Stage::Opened | Stage::Reused => stats.in_use -= 1,
-        });
-    }
-
-    fn has_room_for(&self, key: usize) -> bool {
-        self.limits.per_key.is_none_or(|max| self.keys[key].stats.open() < max.get())
-    }
-
-    /// Whether one more connection fits under the total limit, closing the oldest idle one if
-    /// that is what it takes.
-    fn make_room(&mut self, effects: &mut Effects<C>) -> bool {
-        if self.limits.total.is_none_or(|max| self.totals.open() < max.get()) {
-            return true;
+        match permit.stage {
+            Stage::Dialling => self.end_dial(permit),
+            Stage::Opened | Stage::Reused => self.count(permit.key, |stats| stats.in_use -= 1),
         }
-        let Some((index, idle)) = self.idle.oldest() else {
+    }
+
+    /// Counts the dial of `permit` as over.
+    pub(super) fn end_dial(&mut self, permit: &Permit) {
+        self.count(permit.key, |stats| stats.dialling -= 1);
+        self.keys[permit.key].sharing -= usize::from(permit.expects.may_share());
+    }
+
+    /// A shared connection opened: the key no longer counts as exclusive.
+    pub(super) fn not_exclusive(&mut self, key: usize) {
+        self.keys[key].exclusive = false;
+    }
+
+    /// Whether calls that can use a shared connection leave dialling to the dial that is under way.
+    fn awaits_dial(&self, key: usize) -> bool {
+        let entry = &self.keys[key];
+        entry.sharing > 0 && !entry.exclusive
+    }
+
+    /// Whether a newcomer may dial, without a look at anybody else: no limit binds.
+    fn may_dial_at_once(&self, key: usize, expects: Expects) -> bool {
+        let awaits = expects.may_share() && self.awaits_dial(key);
+        !awaits && self.ready.is_empty() && !self.key_is_full(key) && !self.is_full()
+    }
+
+    fn key_is_full(&self, key: usize) -> bool {
+        self.limits.per_key.is_some_and(|max| self.keys[key].stats.open() >= max.get())
+    }
+
+    fn is_full(&self) -> bool {
+        self.limits.total.is_some_and(|max| self.totals.open() >= max.get())
+    }
+
+    /// Whether one more connection of `key`, which has a waiter that may dial, fits under its own
+    /// limit, in place of an idle one of the other kind if need be.
+    fn has_room_for(&self, key: usize) -> bool {
+        !self.key_is_full(key) || self.oldest_idle_of(key).is_some()
+    }
+
+    /// Whether one more connection of `key` fits under the limits, closing the oldest idle one if
+    /// that is what it takes.
+    fn make_room(&mut self, key: usize, effects: &mut Effects<C, S>) -> bool {
+        let oldest = match (self.key_is_full(key), self.is_full()) {
+            (false, false) => return true,
+            (true, _) => self.oldest_idle_of(key),
+            (false, true) => self.oldest_idle(),
+        };
+        let Some(oldest) = oldest else {
             return false;
         };
-        let key = idle.key;
-        self.evict(index, key, effects);
-        self.refresh_ready(key);
-        self.retire(key);
+        let of = self.evict(oldest, effects);
+        if of != key {
+            self.refresh_ready(of);
+            self.retire(of);
+        }
         true
     }
 
-    fn permit_dial(&mut self, key: usize, now: Instant) -> Grant<C> {
+    fn permit_dial(&mut self, key: usize, expects: Expects, now: Instant) -> Grant<C, S> {
         self.count(key, |stats| {
             stats.dialling += 1;
             stats.misses += 1;
         });
+        self.keys[key].sharing += usize::from(expects.may_share());
         let stage = Stage::Dialling;
-        Grant::Dial(Permit { key, stage, created: now, granted: now })
+        Grant::Dial(Permit { key, stage, expects, created: now })
     }
 
-    fn permit_lease(&mut self, key: usize, conn: C, created: Instant, now: Instant) -> Grant<C> {
+    /// Gives a released connection to the first waiter of its key that can use it, or keeps it.
+    fn hand_on(&mut self, permit: Permit, conn: C, now: Instant, effects: &mut Effects<C, S>) {
+        let Permit { key, created, .. } = permit;
+        let Some(first) = self.first_for_lease(key) else {
+            return self.park(key, conn, created, now, effects);
+        };
+        if self.unit_is_owed_before(key, first) {
+            self.count(key, |stats| stats.evictions += 1);
+            effects.left.push(Left::Exclusive(conn));
+            return;
+        }
+        let expects = self.waiters.expects(first).unwrap_or(permit.expects);
         self.count(key, |stats| {
             stats.in_use += 1;
             stats.hits += 1;
         });
-        Grant::Lease(Permit { key, stage: Stage::Reused, created, granted: now }, conn)
+        let lease = Grant::Lease(Permit::again(key, expects, created), conn);
+        self.grant(key, first, lease, now, effects);
     }
 
-    /// The newest idle connection of `key` that has not expired; those that have are closed.
-    fn lease_idle(
+    /// Whether the unit of a connection of `key` goes to somebody who came before `first` and cannot
+    /// use the connection: of another key, when the total limit binds, or of this one, when he needs
+    /// a shared one.
+    fn unit_is_owed_before(&self, key: usize, first: First) -> bool {
+        self.ready.first().is_some_and(|&(older, _)| older < first.seq)
+            || !self.awaits_dial(key)
+                && (self.waiters.first_shared(&self.keys[key].queues))
+                    .is_some_and(|older| older.seq < first.seq)
+    }
+
+    /// Gives `grant` to `first`, a waiter of `key`.
+    pub(super) fn grant(
         &mut self,
         key: usize,
+        first: First,
+        grant: Grant<C, S>,
         now: Instant,
-        effects: &mut Effects<C>,
-    ) -> Option<Grant<C>> {
-        while let Some(index) = self.keys[key].idle.top() {
-            let idle = self.remove_idle(index, key);
-            if !self.limits.idled_out(idle.since, now) && !self.limits.outlived(idle.created, now) {
-                return Some(self.permit_lease(key, idle.conn, idle.created, now));
-            }
-            self.count(key, |stats| stats.expired += 1);
-            effects.closed.push(idle.conn);
-        }
-        None
-    }
-
-    /// Gives a released connection to the first waiter of its key, or keeps it.
-    fn hand_on(&mut self, permit: Permit, conn: C, now: Instant, effects: &mut Effects<C>) {
-        let Permit { key, created, .. } = permit;
-        let Some(head) = self.waiters.head_seq(&self.keys[key].queue) else {
-            return self.park(key, conn, created, now, effects);
-        };
-        if self.ready.first().is_some_and(|&(older, _)| older < head) {
-            // The total limit binds, and the oldest waiter is of another key: the unit is its.
-            self.count(key, |stats| stats.evictions += 1);
-            effects.closed.push(conn);
-            return;
-        }
-        let lease = self.permit_lease(key, conn, created, now);
-        self.grant_head(key, lease, effects);
-    }
-
-    fn park(
-        &mut self,
-        key: usize,
-        conn: C,
-        created: Instant,
-        now: Instant,
-        effects: &mut Effects<C>,
+        effects: &mut Effects<C, S>,
     ) {
-        self.idle.push(&mut self.keys[key].idle, Idle { conn, key, created, since: now });
-        self.count(key, |stats| stats.idle += 1);
-        let entry = &self.keys[key];
-        if entry.stats.idle > self.limits.idle_per_key
-            && let Some(oldest) = entry.idle.bottom()
-        {
-            self.evict(oldest, key, effects);
-        }
-    }
-
-    fn remove_idle(&mut self, index: usize, key: usize) -> Idle<C> {
-        self.count(key, |stats| stats.idle -= 1);
-        self.idle.remove(&mut self.keys[key].idle, index)
-    }
-
-    fn evict(&mut self, index: usize, key: usize, effects: &mut Effects<C>) {
-        let idle = self.remove_idle(index, key);
-        self.count(key, |stats| stats.evictions += 1);
-        effects.closed.push(idle.conn);
-    }
-
-    fn expire_one(&mut self, index: usize, key: usize, effects: &mut Effects<C>) {
-        let idle = self.remove_idle(index, key);
-        self.count(key, |stats| stats.expired += 1);
-        effects.closed.push(idle.conn);
-        self.retire(key);
-    }
-
-    fn grant_head(&mut self, key: usize, grant: Grant<C>, effects: &mut Effects<C>) {
-        match self.waiters.grant_head(&mut self.keys[key].queue, grant) {
+        let place = matches!(grant, Grant::Shared(_));
+        match self.waiters.grant(&mut self.keys[key].queues, first, grant, now) {
             Ok(waiter) => {
                 self.count(key, |stats| stats.waiting -= 1);
+                effects.waits = true;
+                self.keys[key].promised += usize::from(place);
                 effects.wake.push(waiter);
             }
             Err(Grant::Lease(permit, conn)) => {
                 self.give_back(&permit);
-                effects.closed.push(conn);
+                effects.left.push(Left::Exclusive(conn));
             }
+            Err(Grant::Shared(conn)) => effects.left.push(Left::Place(conn)),
             Err(Grant::Dial(permit)) => self.give_back(&permit),
         }
     }
 
-    /// Restores the invariant of `ready` after `key` gained room, or lost its first waiter.
-    fn settle(&mut self, key: usize, now: Instant, effects: &mut Effects<C>) {
-        self.refresh_ready(key);
-        while let Some(&(_, next)) = self.ready.first() {
-            if !self.make_room(effects) {
-                break;
-            }
-            let dial = self.permit_dial(next, now);
-            self.grant_head(next, dial, effects);
-            self.refresh_ready(next);
-        }
-        if self.keys.contains(key) {
-            self.retire(key);
+    /// The first waiter of `key` that can use an exclusive connection.
+    fn first_for_lease(&self, key: usize) -> Option<First> {
+        let entry = &self.keys[key];
+        match entry.stats.waiting {
+            0 => None,
+            _ => self.waiters.first_for_lease(&entry.queues),
         }
     }
 
-    fn refresh_ready(&mut self, key: usize) {
+    /// The first waiter of `key` that can use a place on a shared connection.
+    pub(super) fn first_for_place(&self, key: usize) -> Option<First> {
         let entry = &self.keys[key];
-        let head = self.waiters.head_seq(&entry.queue).filter(|_| self.has_room_for(key));
-        if head == entry.ready {
+        match entry.stats.waiting {
+            0 => None,
+            _ => self.waiters.first_for_place(&entry.queues),
+        }
+    }
+
+    /// The first waiter of `key` that may dial if the limits allow.
+    fn first_for_dial(&self, key: usize) -> Option<First> {
+        let entry = &self.keys[key];
+        match entry.stats.waiting {
+            0 => None,
+            _ if self.awaits_dial(key) => self.waiters.first_exclusive(&entry.queues),
+            _ => self.waiters.first(&entry.queues),
+        }
+    }
+
+    /// Restores the invariant of `ready` after `key` gained room, or lost its first waiter.
+    pub(super) fn settle(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
+        if self.totals.waiting > 0 || !self.ready.is_empty() {
+            self.refresh_ready(key);
+            self.let_ready_dial(now, effects);
+        }
+        self.retire(key);
+    }
+
+    /// Lets those dial for whom there is room, in the order of their arrival.
+    fn let_ready_dial(&mut self, now: Instant, effects: &mut Effects<C, S>) {
+        while let Some(&(_, key)) = self.ready.first() {
+            if !self.make_room(key, effects) {
+                break;
+            }
+            self.let_dial(key, now, effects);
+            self.refresh_ready(key);
+        }
+    }
+
+    /// Lets the first waiter of `key` that may dial do so.
+    fn let_dial(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
+        if let Some(first) = self.first_for_dial(key)
+            && let Some(expects) = self.waiters.expects(first)
+        {
+            let dial = self.permit_dial(key, expects, now);
+            self.grant(key, first, dial, now, effects);
+        }
+    }
+
+    pub(super) fn refresh_ready(&mut self, key: usize) {
+        let first = self.first_for_dial(key).filter(|_| self.has_room_for(key));
+        let (seq, entry) = (first.map(|first| first.seq), &self.keys[key]);
+        if seq == entry.ready {
             return;
         }
         if let Some(seq) = entry.ready {
             self.ready.remove(&(seq, key));
         }
-        if let Some(seq) = head {
+        if let Some(seq) = seq {
             self.ready.insert((seq, key));
         }
-        self.keys[key].ready = head;
+        self.keys[key].ready = seq;
     }
 }

@@ -8,35 +8,60 @@
 //! # What an exchange sees
 //!
 //! ```text
-//! acquire ──┬─> Lease  an idle connection, newest first ──┬─> release(Reuse | Close)
+//! acquire ──┬─> Shared a place on a connection that many share ──> freed, when it ends
+//!           ├─> Lease  an idle connection, newest first ──┬─> release(Reuse | Close)
 //!           │                                             └─> stale ──> Lease | Dial
 //!           ├─> Dial   a permit to open one ──────────────┬─> opened ─> in use, as above
+//!           │                                             ├─> shared ─> kept, until it is gone
 //!           │                                             └─> abandon
-//!           └─> Wait   a limit binds ─────────────────────┬─> claim ──> Lease | Dial
+//!           └─> Wait   a limit binds, or somebody dials ──┬─> claim ──> Shared | Lease | Dial
 //!                                                         └─> cancel
 //! ```
 //!
 //! A permit is one unit of the limits. It is taken by `Lease` and `Dial`, stays with an idle
-//! connection, and is free again when the connection is closed.
+//! connection, and is free again when the connection is closed. A shared connection has one while
+//! the pool keeps it, however many exchanges it carries.
 //!
 //! # Fairness
 //!
 //! Waiters are served strictly first come, first served among those that *can* be served: a waiter
 //! whose own key is at its limit holds up nobody of another key. When the total limit binds, a
 //! connection released by one key is closed if an older waiter of another key needs its unit; idle
-//! connections of other keys are closed, oldest first, before anyone has to wait.
+//! connections of other keys are closed, oldest first, before anyone has to wait. The same holds
+//! within a key for a waiter who cannot use the kind of connection that is there.
+//!
+//! A shared connection has a unit to give only once nothing uses it: exchanges that keep one busy
+//! take nothing from a waiter for a unit, and end his wait no sooner. What bounds it then is
+//! [`Limits::max_lifetime`], and the waiter's own deadline.
 //!
 //! # Connections that carry many exchanges
 //!
-//! Today's connections are exclusive: one exchange at a time, as in HTTP/1.1. A shared one (HTTP/2,
-//! HTTP/3) slots in beside the idle stack of its key as `Shared { handle, streams, max }`: it keeps
-//! its single unit while it is lent, `acquire` looks there first and hands out a clone of the
-//! handle, and a released stream serves the next waiter of that key. [`Effects`] already carries
-//! any number of wake-ups for the moment such a connection opens.
+//! An exclusive connection (HTTP/1.1) carries one exchange at a time, and is the exchange's own for
+//! that long. A shared one (HTTP/2, HTTP/3) drives itself: the pool keeps a handle, a [`Shareable`],
+//! and gives out clones of it with a place [reserved](Shareable::reserve). The connection counts its
+//! places. Through its [`Member`] it says when one is free, which costs a load when nobody
+//! waits, and when it takes no more exchanges.
+//!
+//! What a call [`Expects`] decides what it may get; a shared connection is preferred. As a dial may
+//! turn out either way, it makes the others wait:
+//!
+//! - While a dial that may bring a shared connection is under way, other calls of the key that could
+//!   use one wait for its outcome: cold calls that come together make one connection.
+//! - It brought a shared one: all who wait get places, as far as they go. One of the rest dials.
+//! - It brought an exclusive one: all who wait dial, as far as the limits go, and so does everyone
+//!   who comes later, for as long as the key is known.
+//! - It failed, or its caller lost interest: the first who waits dials.
+//!
+//! Nobody tells the pool when a shared connection becomes idle while nobody waits: it asks when it
+//! matters, for statistics, expiry or room.
 
+mod grant;
 mod idle;
 mod limits;
 mod machine;
+mod members;
+mod places;
+mod resting;
 mod shared;
 mod stats;
 mod waiters;
@@ -47,4 +72,5 @@ mod tests;
 pub use limits::Limits;
 pub use stats::Stats;
 
-pub(crate) use shared::{Acquired, Asked, DialPermit, Lease, SharedPool};
+pub(crate) use members::{Expects, Place, Shareable};
+pub(crate) use shared::{Acquired, Asked, DialPermit, Lease, Member, SharedPool};

@@ -1,5 +1,7 @@
+use super::grant::{Acquire, Effects, Grant, Left, Permit, Verdict};
 use super::limits::Limits;
-use super::machine::{Acquire, Effects, Grant, Permit, Pool, Verdict};
+use super::machine::Pool;
+use super::members::{Expects, MemberId, Shareable};
 use super::stats::Stats;
 use super::waiters::WaiterId;
 use foldhash::fast::RandomState;
@@ -8,29 +10,32 @@ use std::future::Future;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 /// A [`Pool`] that threads and tasks share. Cheap to clone; clones are the same pool.
 ///
 /// Under its lock nothing is woken, dropped or awaited.
-pub struct SharedPool<K, C> {
-    inner: Arc<Inner<K, C>>,
+pub struct SharedPool<K, C, S: Shareable> {
+    inner: Arc<Inner<K, C, S>>,
 }
 
-struct Inner<K, C> {
-    state: Mutex<State<K, C>>,
+struct Inner<K, C, S: Shareable> {
+    state: Mutex<State<K, C, S>>,
     hasher: RandomState,
+    /// What [`Pool::wants_news`] said last: written under the lock, read without.
+    wants_news: Arc<AtomicBool>,
 }
 
-struct State<K, C> {
-    pool: Pool<K, C>,
+struct State<K, C, S: Shareable> {
+    pool: Pool<K, C, S>,
     /// By [`WaiterId::index`].
     wakers: Vec<Option<Waker>>,
 }
 
-impl<K, C> State<K, C> {
+impl<K, C, S: Shareable> State<K, C, S> {
     /// Stores `waker` for `waiter`, and returns the one it replaces.
     fn set_waker(&mut self, waiter: WaiterId, waker: Option<Waker>) -> Option<Waker> {
         let index = waiter.index();
@@ -41,8 +46,8 @@ impl<K, C> State<K, C> {
     }
 }
 
-impl<K, C> Inner<K, C> {
-    fn lock(&self) -> MutexGuard<'_, State<K, C>> {
+impl<K, C, S: Shareable> Inner<K, C, S> {
+    fn lock(&self) -> MutexGuard<'_, State<K, C, S>> {
         // A panic under the lock can only come from the caller's own key comparison, which runs
         // before anything has changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,17 +56,24 @@ impl<K, C> Inner<K, C> {
     /// Changes the pool under the lock, then closes and wakes what the change asks for: in that
     /// order, so that who is woken to dial does not meet the connection it replaces. Another
     /// thread may: a connection being closed no longer counts.
-    fn update<R>(&self, change: impl FnOnce(&mut Pool<K, C>, &mut Effects<C>) -> R) -> R {
+    fn update<R>(&self, change: impl FnOnce(&mut Pool<K, C, S>, &mut Effects<C, S>) -> R) -> R {
         let mut effects = Effects::default();
         let mut state = self.lock();
         let answer = change(&mut state.pool, &mut effects);
         if effects.is_empty() {
             return answer;
         }
+        if effects.waits {
+            self.wants_news.store(state.pool.wants_news(), Ordering::Release);
+        }
         let wake: smallvec::SmallVec<[Waker; 2]> =
             (effects.wake.iter()).filter_map(|&waiter| state.set_waker(waiter, None)).collect();
         drop(state);
-        drop(effects);
+        for left in effects.left {
+            if let Left::Place(conn) = left {
+                conn.unreserve();
+            }
+        }
         for waker in wake {
             waker.wake();
         }
@@ -69,11 +81,13 @@ impl<K, C> Inner<K, C> {
     }
 }
 
-impl<K, C> SharedPool<K, C> {
+impl<K, C, S: Shareable> SharedPool<K, C, S> {
     /// An empty pool.
     pub fn new(limits: Limits) -> Self {
-        let state = State { pool: Pool::new(limits), wakers: Vec::new() };
-        let inner = Inner { state: Mutex::new(state), hasher: RandomState::default() };
+        let pool = Pool::new(limits);
+        let wants_news = Arc::new(AtomicBool::new(pool.wants_news()));
+        let state = State { pool, wakers: Vec::new() };
+        let inner = Inner { state: Mutex::new(state), hasher: RandomState::default(), wants_news };
         SharedPool { inner: Arc::new(inner) }
     }
 
@@ -84,30 +98,34 @@ impl<K, C> SharedPool<K, C> {
     }
 
     /// Asks for a connection: see [`Pool::acquire`]. The answer is there at once unless a limit
-    /// binds.
+    /// binds, or a dial is under way that may serve this call too.
     pub fn acquire(
         &self,
         hash: u64,
         is_key: impl Fn(&K) -> bool,
         make_key: impl FnOnce() -> K,
+        expects: Expects,
         now: Instant,
-    ) -> Asked<K, C> {
+    ) -> Asked<K, C, S> {
         let answer = self.inner.update(|pool, effects| {
-            pool.expire_idle(now, effects);
-            pool.acquire(hash, is_key, make_key, now, effects)
+            pool.sweep(now, effects);
+            pool.acquire(hash, is_key, make_key, expects, now, effects)
         });
         match answer {
             Acquire::Granted(grant) => Asked::Granted(Acquired::new(&self.inner, grant)),
-            Acquire::Wait(id) => {
+            Acquire::Wait { waiter: id, look_again } => {
                 let inner = Arc::clone(&self.inner);
+                if look_again {
+                    inner.update(|pool, effects| pool.look_again(id, now, effects));
+                }
                 Asked::Wait(Waiting { inner, id, claimed: false })
             }
         }
     }
 
     /// Closes every idle connection.
-    pub fn close_idle(&self) {
-        self.inner.update(|pool, effects| pool.close_idle(effects));
+    pub fn close_idle(&self, now: Instant) {
+        self.inner.update(|pool, effects| pool.close_idle(now, effects));
     }
 
     /// Counts over all keys, as they stand at `now`.
@@ -130,13 +148,13 @@ impl<K, C> SharedPool<K, C> {
     }
 }
 
-impl<K, C> Clone for SharedPool<K, C> {
+impl<K, C, S: Shareable> Clone for SharedPool<K, C, S> {
     fn clone(&self) -> Self {
         SharedPool { inner: Arc::clone(&self.inner) }
     }
 }
 
-impl<K, C> fmt::Debug for SharedPool<K, C> {
+impl<K, C, S: Shareable> fmt::Debug for SharedPool<K, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SharedPool").field(&self.inner.lock().pool.stats()).finish()
     }
@@ -144,23 +162,23 @@ impl<K, C> fmt::Debug for SharedPool<K, C> {
 
 /// The answer to [`SharedPool::acquire`].
 #[must_use]
-pub enum Asked<K, C> {
+pub enum Asked<K, C, S: Shareable> {
     /// Go ahead.
-    Granted(Acquired<K, C>),
+    Granted(Acquired<K, C, S>),
     /// A limit binds: this future is a place in the queue.
-    Wait(Waiting<K, C>),
+    Wait(Waiting<K, C, S>),
 }
 
 /// A place in the queue, taken when it was made. Safe to drop at any time: what it may have been
 /// granted passes on to the next.
 #[must_use = "futures do nothing unless polled"]
-pub struct Waiting<K, C> {
-    inner: Arc<Inner<K, C>>,
+pub struct Waiting<K, C, S: Shareable> {
+    inner: Arc<Inner<K, C, S>>,
     id: WaiterId,
     claimed: bool,
 }
 
-impl<K, C> Drop for Waiting<K, C> {
+impl<K, C, S: Shareable> Drop for Waiting<K, C, S> {
     fn drop(&mut self) {
         // Spent by its claim, or else still the owner of its index and the waker there.
         let waker = match self.claimed {
@@ -172,10 +190,10 @@ impl<K, C> Drop for Waiting<K, C> {
     }
 }
 
-impl<K, C> Unpin for Waiting<K, C> {}
+impl<K, C, S: Shareable> Unpin for Waiting<K, C, S> {}
 
-impl<K, C> Future for Waiting<K, C> {
-    type Output = Acquired<K, C>;
+impl<K, C, S: Shareable> Future for Waiting<K, C, S> {
+    type Output = Acquired<K, C, S>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // Polled after it was ready, which the contract of `Future` forbids.
@@ -198,34 +216,33 @@ impl<K, C> Future for Waiting<K, C> {
 
 /// What asking for a connection came to.
 #[must_use]
-pub enum Acquired<K, C> {
+pub enum Acquired<K, C, S: Shareable> {
     /// An open connection.
-    Lease(Lease<K, C>),
+    Lease(Lease<K, C, S>),
+    /// A place on a shared connection, which is the caller's to use or to give back.
+    Shared(S),
     /// Leave to open one.
-    Dial(DialPermit<K, C>),
+    Dial(DialPermit<K, C, S>),
 }
 
-impl<K, C> Acquired<K, C> {
-    fn new(inner: &Arc<Inner<K, C>>, grant: Grant<C>) -> Self {
-        let (permit, conn) = match grant {
-            Grant::Lease(permit, conn) => (permit, Some(conn)),
-            Grant::Dial(permit) => (permit, None),
-        };
-        let unit = Unit { inner: Arc::clone(inner), permit: Some(permit) };
-        match conn {
-            Some(conn) => Acquired::Lease(Lease { conn, unit }),
-            None => Acquired::Dial(DialPermit { unit }),
+impl<K, C, S: Shareable> Acquired<K, C, S> {
+    fn new(inner: &Arc<Inner<K, C, S>>, grant: Grant<C, S>) -> Self {
+        let unit = |permit| Unit { inner: Arc::clone(inner), permit: Some(permit) };
+        match grant {
+            Grant::Lease(permit, conn) => Acquired::Lease(Lease { conn, unit: unit(permit) }),
+            Grant::Shared(conn) => Acquired::Shared(conn),
+            Grant::Dial(permit) => Acquired::Dial(DialPermit { unit: unit(permit) }),
         }
     }
 }
 
 /// A permit that goes back to its pool when dropped.
-struct Unit<K, C> {
-    inner: Arc<Inner<K, C>>,
+struct Unit<K, C, S: Shareable> {
+    inner: Arc<Inner<K, C, S>>,
     permit: Option<Permit>,
 }
 
-impl<K, C> Drop for Unit<K, C> {
+impl<K, C, S: Shareable> Drop for Unit<K, C, S> {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             self.inner.update(|pool, effects| pool.abandon(permit, effects));
@@ -235,30 +252,88 @@ impl<K, C> Drop for Unit<K, C> {
 
 /// Leave to open one connection. Dropping it says that none was opened.
 #[must_use]
-pub struct DialPermit<K, C> {
-    unit: Unit<K, C>,
+pub struct DialPermit<K, C, S: Shareable> {
+    unit: Unit<K, C, S>,
 }
 
-impl<K, C> DialPermit<K, C> {
-    /// The connection is open: `conn` counts as in use from `now` on.
-    pub fn connected(mut self, conn: C, now: Instant) -> Lease<K, C> {
+impl<K, C, S: Shareable> DialPermit<K, C, S> {
+    /// An exclusive connection is open: `conn` counts as in use from `now` on.
+    pub fn connected(mut self, conn: C, now: Instant) -> Lease<K, C, S> {
         if let Some(permit) = &mut self.unit.permit {
-            self.unit.inner.update(|pool, _| pool.opened(permit, now));
+            self.unit.inner.update(|pool, effects| pool.opened(permit, now, effects));
         }
         Lease { conn, unit: self.unit }
+    }
+
+    /// A connection that many exchanges share is open. The pool keeps `conn`, and hands its places
+    /// to all that wait for one. The dialling exchange takes its own place before.
+    pub fn shared(mut self, conn: S, now: Instant) -> Member<K, C, S> {
+        let inner = &self.unit.inner;
+        let id =
+            self.unit.permit.take().map(|permit| {
+                inner.update(|pool, effects| pool.shared(permit, conn, now, effects))
+            });
+        let wants_news = Arc::clone(&inner.wants_news);
+        Member { inner: Arc::downgrade(inner), wants_news, id }
+    }
+}
+
+/// A shared connection's own link to the pool that keeps a handle of it. It does not keep the pool
+/// alive. Dropping it says that the connection is [gone](Self::gone).
+#[must_use = "the pool forgets a connection whose link is dropped"]
+pub struct Member<K, C, S: Shareable> {
+    inner: Weak<Inner<K, C, S>>,
+    wants_news: Arc<AtomicBool>,
+    id: Option<MemberId>,
+}
+
+impl<K, C, S: Shareable> Member<K, C, S> {
+    /// An exchange ended, or the peer allows more of them: a waiter may have the place. Call it
+    /// after the place can be had by [`Shareable::reserve`], and with no lock held. It costs a load
+    /// when nobody waits in the pool and [`Limits::idle_per_key`] is at its default.
+    pub fn freed(&self, now: Instant) {
+        // A waiter reserves in vain, has this set, and reserves once more. Both sides pass the lock
+        // under which places are counted: either he sees the place, or this sees that he waits.
+        if self.wants_news.load(Ordering::Acquire) {
+            self.tell(|pool, id, effects| pool.freed(id, now, effects));
+        }
+    }
+
+    /// The connection takes no more exchanges: the pool forgets it, and its unit is free. Those
+    /// under way go on. Again: nothing. Call it with no lock held.
+    pub fn gone(&self, now: Instant) {
+        self.tell(|pool, id, effects| pool.gone(id, now, effects));
+    }
+
+    fn tell(&self, news: impl FnOnce(&mut Pool<K, C, S>, MemberId, &mut Effects<C, S>)) {
+        if let (Some(inner), Some(id)) = (self.inner.upgrade(), self.id) {
+            inner.update(|pool, effects| news(pool, id, effects));
+        }
+    }
+}
+
+impl<K, C, S: Shareable> Drop for Member<K, C, S> {
+    fn drop(&mut self) {
+        self.gone(Instant::now());
+    }
+}
+
+impl<K, C, S: Shareable> fmt::Debug for Member<K, C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Member").field(&self.id).finish()
     }
 }
 
 /// A connection lent to one exchange. Dropping it closes the connection, and then lets the pool
 /// open another in its place.
 #[must_use]
-pub struct Lease<K, C> {
+pub struct Lease<K, C, S: Shareable> {
     // Fields drop in order: the connection is closed before its unit is free.
     conn: C,
-    unit: Unit<K, C>,
+    unit: Unit<K, C, S>,
 }
 
-impl<K, C> Lease<K, C> {
+impl<K, C, S: Shareable> Lease<K, C, S> {
     /// Whether the connection has served an exchange before.
     pub fn is_reused(&self) -> bool {
         self.unit.permit.as_ref().is_some_and(Permit::is_reused)
@@ -281,7 +356,7 @@ impl<K, C> Lease<K, C> {
 
     /// The connection was dead before anything was sent on it: closes it, and gives the next idle
     /// one or leave to dial.
-    pub fn stale(self, now: Instant) -> Acquired<K, C> {
+    pub fn stale(self, now: Instant) -> Acquired<K, C, S> {
         let Lease { conn, mut unit } = self;
         drop(conn);
         match unit.permit.take() {
@@ -294,7 +369,7 @@ impl<K, C> Lease<K, C> {
     }
 }
 
-impl<K, C> Deref for Lease<K, C> {
+impl<K, C, S: Shareable> Deref for Lease<K, C, S> {
     type Target = C;
 
     fn deref(&self) -> &C {
@@ -302,7 +377,7 @@ impl<K, C> Deref for Lease<K, C> {
     }
 }
 
-impl<K, C> DerefMut for Lease<K, C> {
+impl<K, C, S: Shareable> DerefMut for Lease<K, C, S> {
     fn deref_mut(&mut self) -> &mut C {
         &mut self.conn
     }

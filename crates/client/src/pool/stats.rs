@@ -4,13 +4,13 @@
 pub struct Stats {
     /// Open connections that no exchange uses.
     pub idle: usize,
-    /// Connections lent to an exchange.
+    /// Connections that an exchange uses; a shared one counts once, however many use it.
     pub in_use: usize,
     /// Connections being opened.
     pub dialling: usize,
-    /// Exchanges waiting because a limit binds.
+    /// Exchanges waiting because a limit binds, or for a dial that may serve them too.
     pub waiting: usize,
-    /// Exchanges given an open connection.
+    /// Exchanges given an open connection, or a place on one.
     pub hits: u64,
     /// Exchanges given a permit to open one.
     pub misses: u64,
@@ -26,5 +26,11 @@ impl Stats {
     /// Connections open or being opened: what the limits count.
     pub fn open(&self) -> usize {
         self.idle + self.in_use + self.dialling
+    }
+
+    /// With `idle` of those in use counted as idle.
+    pub(super) fn with_idle(self, idle: usize) -> Stats {
+        let in_use = self.in_use.saturating_sub(idle);
+        Stats { idle: self.idle + (self.in_use - in_use), in_use, ..self }
     }
 }

@@ -3,12 +3,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bad_h2;
 mod bad_input;
 mod basics;
+
 mod bodies;
+mod h2;
 mod policies;
 mod pool;
 mod review;
 mod routes;
+mod schedule;
 mod support;
 mod timeouts;

@@ -24,6 +24,19 @@ impl Bench {
         Bench { origin: Origin::start().expect("the origin starts"), runtime }
     }
 
+    /// How many runtimes there are.
+    pub const RUNTIMES: usize = 4;
+
+    /// Which of the runtimes this is.
+    pub fn number(&self) -> usize {
+        self.runtime as usize
+    }
+
+    /// On the same runtime, with another origin.
+    pub fn another(&self) -> Bench {
+        Bench::new(self.runtime)
+    }
+
     /// A builder on the runtime under test, trusting the origin, deaf to the environment's proxies.
     pub fn builder(&self) -> ClientBuilder {
         let builder = Client::builder().no_proxy().tls(self.trust());

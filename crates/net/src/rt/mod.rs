@@ -67,6 +67,14 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Runs `work` where blocking the thread delays nobody (a name lookup, a file).
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
 
+    /// Drives `task` in the background, if there is such a place; gives it back otherwise.
+    ///
+    /// # Errors
+    /// The task, where nothing could drive it.
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Result<(), BoxFuture<'static, ()>> {
+        Err(task)
+    }
+
     /// Whether the thread that polls may sleep in a read of a body that is sent. Only where it waits for
     /// that one call and nothing else, which then needs no [`spawn_blocking`](Self::spawn_blocking).
     fn may_block(&self) -> bool {

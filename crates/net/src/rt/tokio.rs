@@ -110,6 +110,16 @@ impl Runtime for Tokio {
         }
     }
 
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Result<(), BoxFuture<'static, ()>> {
+        match self.handle() {
+            Ok(handle) => {
+                handle.spawn(task);
+                Ok(())
+            }
+            Err(_) => Err(task),
+        }
+    }
+
     fn realm(&self) -> u64 {
         let mut number = IdNumber(0);
         match &self.handle {

@@ -193,7 +193,8 @@ impl TlsConfigBuilder {
         self
     }
 
-    /// Trusts the certificates in `pem_or_der` as well: any number of them in PEM, or one in DER.
+    /// Trusts the certificates in `pem_or_der` as well: any number of them in PEM, or one in DER. They
+    /// need not be self-signed authorities: an intermediate one, or a server's own, is trusted as it is.
     #[must_use]
     pub fn add_ca(mut self, pem_or_der: &[u8]) -> Self {
         match certificates(pem_or_der) {

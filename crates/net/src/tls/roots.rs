@@ -7,6 +7,7 @@ use boring::{
     x509::{
         X509,
         store::{X509Store, X509StoreBuilder},
+        verify::X509VerifyFlags,
     },
 };
 
@@ -32,18 +33,34 @@ pub(super) fn store(roots: Roots, extra: &[X509]) -> Result<X509Store, ErrorStac
     match anchors {
         Some(Err(error)) => Err(error.clone()),
         Some(Ok(anchors)) if extra.is_empty() => Ok(anchors.store.clone()),
-        Some(Ok(anchors)) => build(anchors.certificates.iter().chain(extra)),
-        None => build(extra),
+        Some(Ok(anchors)) => build(anchors.certificates.iter().chain(extra), Ends::Anywhere),
+        None => build(extra, Ends::Anywhere),
     }
 }
 
 fn anchors(certificates: Vec<X509>) -> Result<Anchors, ErrorStack> {
-    let store = build(&certificates)?;
+    let store = build(&certificates, Ends::SelfSigned)?;
     Ok(Anchors { certificates, store })
 }
 
-fn build<'a>(certificates: impl IntoIterator<Item = &'a X509>) -> Result<X509Store, ErrorStack> {
+/// Where a chain may end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// At a self-signed authority of the store.
+    SelfSigned,
+    /// At any certificate of the store, be it an intermediate or a server's own: whoever adds one trusts
+    /// it (RFC 5280 section 6.1: what an anchor is, is for the user to say).
+    Anywhere,
+}
+
+fn build<'a>(
+    certificates: impl IntoIterator<Item = &'a X509>,
+    ends: Ends,
+) -> Result<X509Store, ErrorStack> {
     let mut store = X509StoreBuilder::new()?;
+    if ends == Ends::Anywhere {
+        store.try_set_flags(X509VerifyFlags::PARTIAL_CHAIN)?;
+    }
     for certificate in certificates {
         store.add_cert(certificate)?;
     }

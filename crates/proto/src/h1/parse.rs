@@ -11,7 +11,7 @@ use memchr::memchr;
 
 use super::Limits;
 use crate::fields::{Span, has_control, is_control, is_token, text_len, token_len, trim_ows};
-use crate::head::Control;
+use crate::head::{Control, forbidden_in_trailers};
 use crate::{Error, Fields, LimitExceeded, PeerMisbehaved, RequestHead, ResponseHead};
 
 /// Fields to make room for before any head of the connection was seen.
@@ -119,8 +119,8 @@ impl Section {
         if !self.fields(buf, limits, bound)? {
             return Ok(None);
         }
-        let (trailers, control) = self.take(buf);
-        if control.is_of_heads_alone() {
+        let (trailers, _) = self.take(buf);
+        if trailers.raw().any(|(name, _)| forbidden_in_trailers(name)) {
             return Err(PeerMisbehaved::TrailerInvalid.into());
         }
         Ok(Some(trailers))

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::chunked::write_size;
 use super::encode::last_chunk;
 use super::outbox::Outbox;
-use crate::head::Control;
+use crate::head::forbidden_in_trailers;
 use crate::{ApiMisuse, Fields};
 
 /// How far a request body is (see [`Client::upload`](super::Client::upload)).
@@ -110,7 +110,7 @@ impl Sender {
             if !chunked {
                 return Err(ApiMisuse::TrailersNeedChunked);
             }
-            if Control::read(trailers).is_of_heads_alone() {
+            if trailers.raw().any(|(name, _)| forbidden_in_trailers(name)) {
                 return Err(ApiMisuse::ForbiddenTrailer);
             }
         }

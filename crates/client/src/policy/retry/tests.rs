@@ -62,6 +62,9 @@ fn what_is_repeated_for_free() {
         (&get, HeadPartly, true, false, Closed, true),
         (&get, Head, true, false, Closed, true),
         (&get, Whole, true, false, Closed, true),
+        (&post, Nothing, true, false, Refused, true),
+        (&post, Nothing, false, false, Refused, true),
+        (&post, Nothing, true, true, Refused, false),
         (&put, Whole, true, false, Closed, true),
         (&post, HeadPartly, true, false, Closed, false),
         (&post, Head, true, false, Closed, false),
@@ -91,6 +94,54 @@ fn free_retries_are_bounded() {
     }
     assert_eq!(attempted.history.retries(), FREE_RETRIES);
     assert_eq!(ask(None, &attempted), Verdict::Done);
+}
+
+/// How long the `n`-th free retry of a call waits, each attempt having ended in `failure`.
+fn free_pauses(failure: Failure) -> Vec<Duration> {
+    let mut attempted = Attempted { ending: Ending::Failed(failure), ..NEVER_SENT };
+    let mut pauses = Vec::new();
+    let now = now();
+    loop {
+        let (pause, history) = match decide(None, &attempted, || now, None, &mut half) {
+            Verdict::Done => return pauses,
+            Verdict::RetryNow(history) => (Duration::ZERO, history),
+            Verdict::RetryAt(at, history) => (at - now.instant, history),
+        };
+        assert_eq!(history.retries(), attempted.history.retries() + 1);
+        attempted.history = history;
+        pauses.push(pause);
+    }
+}
+
+#[test]
+fn a_server_that_keeps_refusing_is_given_time() {
+    let pauses: Vec<u128> = free_pauses(Failure::Refused).iter().map(Duration::as_millis).collect();
+    assert_eq!(pauses, [0, 0, 25, 50, 100, 200, 400, 800]);
+    // A connection that had died in the pool says nothing about the server.
+    assert_eq!(free_pauses(Failure::Closed), [Duration::ZERO; FREE_RETRIES as usize]);
+}
+
+#[test]
+fn a_pause_ends_at_the_deadline() {
+    let now = now();
+    let history = History { free: REFUSALS_AT_ONCE, ..History::default() };
+    let refused = Attempted { ending: Ending::Failed(Failure::Refused), history, ..NEVER_SENT };
+    let ask = |left| {
+        let deadline = Some(now.instant + left);
+        decide(None, &refused, || now, deadline, &mut half)
+    };
+    assert_eq!(ask(REFUSAL_PAUSE), Verdict::Done);
+    assert!(matches!(ask(REFUSAL_PAUSE * 2), Verdict::RetryAt(..)));
+}
+
+#[test]
+fn a_refusal_is_worth_what_the_policy_has_left() {
+    let policy = RetryPolicy::default();
+    let history = History { free: FREE_RETRIES, ..History::default() };
+    let refused = Attempted { ending: Ending::Failed(Failure::Refused), history, ..NEVER_SENT };
+    assert_eq!(ask(None, &refused), Verdict::Done);
+    assert!(delay(&policy, &refused).is_some(), "a POST too: it was not processed");
+    assert!(delay(&policy.max_retries(0), &refused).is_none());
 }
 
 #[test]

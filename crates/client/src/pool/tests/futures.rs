@@ -1,4 +1,5 @@
-use crate::pool::{Acquired, DialPermit, Lease, Limits, SharedPool, shared::Asked};
+use super::mock::Mock;
+use crate::pool::{Acquired, Asked, DialPermit, Expects, Lease, Limits, SharedPool};
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::pin::pin;
@@ -32,7 +33,7 @@ impl Wake for Unpark {
     }
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
     let give_up = Instant::now() + Duration::from_secs(60);
@@ -53,18 +54,19 @@ impl Wake for CountWakes {
     }
 }
 
-type Rig = SharedPool<u32, Conn>;
+type Rig = SharedPool<u32, Conn, Mock>;
 
 fn rig(total: usize) -> (Rig, Arc<AtomicUsize>) {
     let limits = Limits { total: NonZeroUsize::new(total), ..Limits::default() };
     (SharedPool::new(limits), Arc::default())
 }
 
-type Asking = std::pin::Pin<Box<dyn Future<Output = Acquired<u32, Conn>> + Send>>;
+type Asking = std::pin::Pin<Box<dyn Future<Output = Acquired<u32, Conn, Mock>> + Send>>;
 
 fn ask(pool: &Rig, key: u32) -> Asking {
     let hash = pool.hash_of(&key);
-    let asked = pool.acquire(hash, |known| *known == key, || key, Instant::now());
+    let asked =
+        pool.acquire(hash, |known| *known == key, || key, Expects::Exclusive, Instant::now());
     Box::pin(async move {
         match asked {
             Asked::Granted(acquired) => acquired,
@@ -73,21 +75,21 @@ fn ask(pool: &Rig, key: u32) -> Asking {
     })
 }
 
-fn dial(acquired: Acquired<u32, Conn>) -> DialPermit<u32, Conn> {
+fn dial(acquired: Acquired<u32, Conn, Mock>) -> DialPermit<u32, Conn, Mock> {
     match acquired {
         Acquired::Dial(permit) => permit,
-        Acquired::Lease(_) => panic!("nothing was idle"),
+        _ => panic!("nothing was idle"),
     }
 }
 
-fn lease(acquired: Acquired<u32, Conn>) -> Lease<u32, Conn> {
+fn lease(acquired: Acquired<u32, Conn, Mock>) -> Lease<u32, Conn, Mock> {
     match acquired {
         Acquired::Lease(lease) => lease,
-        Acquired::Dial(_) => panic!("a connection was idle"),
+        _ => panic!("a connection was idle"),
     }
 }
 
-fn poll(future: &mut Asking, waker: &Waker) -> Poll<Acquired<u32, Conn>> {
+fn poll(future: &mut Asking, waker: &Waker) -> Poll<Acquired<u32, Conn, Mock>> {
     future.as_mut().poll(&mut Context::from_waker(waker))
 }
 
@@ -162,15 +164,15 @@ fn a_stale_lease_is_closed_before_the_next_is_given() {
 
 #[test]
 fn a_connection_may_use_the_pool_as_it_is_dropped() {
-    struct Nosy(SharedPool<u32, Nosy>);
+    struct Nosy(SharedPool<u32, Nosy, Mock>);
     impl Drop for Nosy {
         fn drop(&mut self) {
             let _ = self.0.stats(Instant::now());
         }
     }
-    let pool = SharedPool::<u32, Nosy>::new(Limits { idle_per_key: 0, ..Limits::default() });
+    let pool = SharedPool::<u32, Nosy, Mock>::new(Limits { idle_per_key: 0, ..Limits::default() });
     let now = Instant::now();
-    let asked = pool.acquire(1, |_| true, || 1, now);
+    let asked = pool.acquire(1, |_| true, || 1, Expects::Exclusive, now);
     let Asked::Granted(Acquired::Dial(permit)) = asked else { panic!() };
     permit.connected(Nosy(pool.clone()), now).release(now);
     assert_eq!(pool.stats(Instant::now()).evictions, 1);
@@ -197,7 +199,7 @@ fn ten_thousand_exchanges_share_six_connections() {
     let stats = pool.stats(Instant::now());
     assert_eq!((stats.in_use, stats.dialling, stats.waiting), (0, 0, 0));
     assert_eq!(alive.load(Ordering::SeqCst), stats.idle);
-    pool.close_idle();
+    pool.close_idle(Instant::now());
     assert_eq!(alive.load(Ordering::SeqCst), 0);
 }
 
@@ -213,6 +215,7 @@ fn exchange(pool: &Rig, alive: &Arc<AtomicUsize>, most: &AtomicUsize, n: u32) {
         Acquired::Dial(_) if n.is_multiple_of(11) => return,
         Acquired::Dial(permit) => permit.connected(Conn::open(alive), Instant::now()),
         Acquired::Lease(lease) => lease,
+        Acquired::Shared(_) => panic!("no connection is shared"),
     };
     most.fetch_max(pool.stats(Instant::now()).open(), Ordering::SeqCst);
     if !n.is_multiple_of(13) {

@@ -1,12 +1,14 @@
+use super::mock::{Mock, Mocked};
 use crate::pool::{
-    Limits,
-    machine::{Acquire, Effects, Grant, Permit, Pool, Verdict},
+    Expects, Limits,
+    grant::{Acquire, Effects, Grant, Permit, Verdict},
+    machine::Pool,
     waiters::WaiterId,
 };
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-type Rig = Pool<&'static str, u32>;
+type Rig = Pool<&'static str, u32, Mock>;
 
 fn limits(total: usize, per_key: usize) -> Limits {
     Limits {
@@ -21,37 +23,37 @@ fn hash(key: &str) -> u64 {
     key.len() as u64
 }
 
-fn ask(pool: &mut Rig, key: &'static str, now: Instant, fx: &mut Effects<u32>) -> Acquire<u32> {
-    pool.acquire(hash(key), |known| *known == key, || key, now, fx)
+fn ask(pool: &mut Rig, key: &'static str, now: Instant, fx: &mut Mocked) -> Acquire<u32, Mock> {
+    pool.acquire(hash(key), |known| *known == key, || key, Expects::Exclusive, now, fx)
 }
 
 fn dial(pool: &mut Rig, key: &'static str, now: Instant) -> Permit {
     let mut fx = Effects::default();
     match ask(pool, key, now, &mut fx) {
         Acquire::Granted(Grant::Dial(mut permit)) => {
-            pool.opened(&mut permit, now);
+            pool.opened(&mut permit, now, &mut fx);
             permit
         }
         other => panic!("a dial was due, not {other:?}"),
     }
 }
 
-fn lease(pool: &mut Rig, key: &'static str, now: Instant) -> (Permit, u32, Vec<u32>) {
+fn lease(pool: &mut Rig, key: &'static str, now: Instant) -> (Permit, u32, usize) {
     let mut fx = Effects::default();
     match ask(pool, key, now, &mut fx) {
-        Acquire::Granted(Grant::Lease(permit, conn)) => (permit, conn, fx.closed),
+        Acquire::Granted(Grant::Lease(permit, conn)) => (permit, conn, fx.left.len()),
         other => panic!("a lease was due, not {other:?}"),
     }
 }
 
 fn wait(pool: &mut Rig, key: &'static str, now: Instant) -> WaiterId {
     match ask(pool, key, now, &mut Effects::default()) {
-        Acquire::Wait(id) => id,
+        Acquire::Wait { waiter, .. } => waiter,
         other => panic!("a wait was due, not {other:?}"),
     }
 }
 
-fn release(pool: &mut Rig, permit: Permit, conn: u32, now: Instant) -> Effects<u32> {
+fn release(pool: &mut Rig, permit: Permit, conn: u32, now: Instant) -> Mocked {
     let mut fx = Effects::default();
     pool.release(permit, conn, Verdict::Reuse, now, &mut fx);
     fx
@@ -88,7 +90,7 @@ fn a_released_connection_goes_to_the_first_waiter() {
     assert!(pool.claim(first).is_none(), "nothing was granted yet");
     let fx = release(&mut pool, permit, 7, now);
     assert_eq!(fx.wake.as_slice(), &[first]);
-    assert!(fx.closed.is_empty());
+    assert!(fx.left.is_empty());
     assert!(matches!(pool.claim(first), Some(Grant::Lease(_, 7))));
     assert!(pool.claim(first).is_none(), "a claim is spent");
     assert!(pool.claim(second).is_none());
@@ -113,10 +115,12 @@ fn an_older_waiter_of_another_key_gets_the_unit_when_the_total_binds() {
     let other = wait(&mut pool, "b", now);
     let same = wait(&mut pool, "a", now);
     let fx = release(&mut pool, permit, 1, now);
-    assert_eq!((fx.wake.as_slice(), fx.closed), (&[other][..], vec![1]));
+    assert_eq!(fx.wake.as_slice(), &[other][..]);
+    assert_eq!(fx.left, vec![1]);
     let Some(Grant::Dial(permit)) = pool.claim(other) else { panic!("b dials") };
     let fx = release(&mut pool, permit, 2, now);
-    assert_eq!((fx.wake.as_slice(), fx.closed), (&[same][..], vec![2]));
+    assert_eq!(fx.wake.as_slice(), &[same][..]);
+    assert_eq!(fx.left, vec![2]);
 }
 
 #[test]
@@ -127,7 +131,8 @@ fn a_waiter_held_by_its_own_limit_holds_up_nobody_else() {
     let b = dial(&mut pool, "b", now);
     let c = wait(&mut pool, "c", now);
     let fx = release(&mut pool, b, 2, now);
-    assert_eq!((fx.wake.as_slice(), fx.closed), (&[c][..], vec![2]));
+    assert_eq!(fx.wake.as_slice(), &[c][..]);
+    assert_eq!(fx.left, vec![2]);
     let fx = release(&mut pool, a, 1, now);
     assert_eq!(fx.wake.as_slice(), &[blocked]);
 }
@@ -140,7 +145,7 @@ fn the_longest_idle_connection_of_another_key_makes_room() {
     let _ = release(&mut pool, a, 1, now + Duration::from_secs(1));
     let mut fx = Effects::default();
     assert!(matches!(ask(&mut pool, "c", now, &mut fx), Acquire::Granted(Grant::Dial(_))));
-    assert_eq!(fx.closed, vec![2]);
+    assert_eq!(fx.left, vec![2]);
     assert_eq!(pool.stats().evictions, 1);
     assert_eq!(pool.key_stats().count(), 2, "a key with nothing left is forgotten");
 }
@@ -150,8 +155,8 @@ fn the_idle_limit_closes_the_longest_idle() {
     let now = Instant::now();
     let mut pool = Rig::new(Limits { idle_per_key: 1, ..Limits::default() });
     let (first, second) = (dial(&mut pool, "a", now), dial(&mut pool, "a", now));
-    assert!(release(&mut pool, first, 1, now).closed.is_empty());
-    assert_eq!(release(&mut pool, second, 2, now).closed, vec![1]);
+    assert!(release(&mut pool, first, 1, now).left.is_empty());
+    assert_eq!(release(&mut pool, second, 2, now).left, vec![1]);
 }
 
 #[test]
@@ -159,7 +164,7 @@ fn no_idle_connection_is_kept_with_a_limit_of_zero() {
     let now = Instant::now();
     let mut pool = Rig::new(Limits { idle_per_key: 0, ..Limits::default() });
     let permit = dial(&mut pool, "a", now);
-    assert_eq!(release(&mut pool, permit, 1, now).closed, vec![1]);
+    assert_eq!(release(&mut pool, permit, 1, now).left, vec![1]);
     assert_eq!(pool.key_stats().count(), 0);
 }
 
@@ -172,9 +177,9 @@ fn idle_connections_expire() {
     let _ = release(&mut pool, second, 2, later);
     let mut fx = Effects::default();
     pool.expire(now + Duration::from_secs(89), &mut fx);
-    assert!(fx.closed.is_empty());
+    assert!(fx.left.is_empty());
     pool.expire(now + Duration::from_secs(90), &mut fx);
-    assert_eq!(fx.closed, vec![1]);
+    assert_eq!(fx.left, vec![1]);
     assert_eq!(pool.stats().expired, 1);
 }
 
@@ -186,7 +191,7 @@ fn an_expired_connection_is_not_leased() {
     let mut fx = Effects::default();
     let later = now + Duration::from_secs(90);
     assert!(matches!(ask(&mut pool, "a", later, &mut fx), Acquire::Granted(Grant::Dial(_))));
-    assert_eq!(fx.closed, vec![1]);
+    assert_eq!(fx.left, vec![1]);
 }
 
 #[test]
@@ -196,7 +201,7 @@ fn a_lifetime_ends_reuse_however_busy() {
     let young = dial(&mut pool, "a", now);
     let _ = release(&mut pool, young, 1, now + hour - Duration::from_secs(1));
     let (again, conn, _) = lease(&mut pool, "a", now + hour - Duration::from_secs(1));
-    assert_eq!(release(&mut pool, again, conn, now + hour).closed, vec![1]);
+    assert_eq!(release(&mut pool, again, conn, now + hour).left, vec![1]);
     assert_eq!(pool.stats().expired, 1);
 }
 
@@ -249,8 +254,8 @@ fn closing_idle_connections_leaves_those_in_use() {
     let (kept, idle) = (dial(&mut pool, "a", now), dial(&mut pool, "b", now));
     let _ = release(&mut pool, idle, 2, now);
     let mut fx = Effects::default();
-    pool.close_idle(&mut fx);
-    assert_eq!(fx.closed, vec![2]);
+    pool.close_idle(now, &mut fx);
+    assert_eq!(fx.left, vec![2]);
     assert_eq!(pool.stats().open(), 1);
-    assert!(release(&mut pool, kept, 1, now).closed.is_empty());
+    assert!(release(&mut pool, kept, 1, now).left.is_empty());
 }

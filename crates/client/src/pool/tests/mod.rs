@@ -1,3 +1,6 @@
 mod futures;
 mod machine;
+mod mock;
 mod model;
+mod places;
+mod sharing;

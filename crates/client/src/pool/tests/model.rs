@@ -1,8 +1,11 @@
 //! The machine against a naive model of the same rules: plain lists, scanned.
 
+use super::mock::{FIRST, Mock, Mocked};
 use crate::pool::{
-    Limits,
-    machine::{Acquire, Effects, Grant, Permit, Pool, Verdict},
+    Expects, Limits, Place, Shareable,
+    grant::{Acquire, Grant, Left, Permit, Verdict},
+    machine::Pool,
+    members::MemberId,
     waiters::WaiterId,
 };
 use proptest::prelude::*;
@@ -12,9 +15,17 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone)]
 enum Op {
-    Acquire(u8),
+    Acquire(u8, Expects),
     /// The dial or exchange at this place, counted modulo those there are.
     Open(usize),
+    /// A dial brings a connection with so many places.
+    Share(usize, usize),
+    /// An exchange on a shared connection ends.
+    Finish(usize),
+    /// A shared connection takes no more exchanges, and the pool has not heard of it.
+    Die(usize),
+    /// The pool hears of it.
+    Gone(usize),
     Release(usize),
     Close(usize),
     Stale(usize),
@@ -25,10 +36,18 @@ enum Op {
     Sleep(u64),
 }
 
+fn expects() -> impl Strategy<Value = Expects> {
+    prop_oneof![1 => Just(Expects::Exclusive), 2 => Just(Expects::Either), 1 => Just(Expects::Shared)]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        6 => (0..4u8).prop_map(Op::Acquire),
+        8 => (0..4u8, expects()).prop_map(|(key, expects)| Op::Acquire(key, expects)),
         3 => any::<usize>().prop_map(Op::Open),
+        3 => (any::<usize>(), 0..4usize).prop_map(|(from, max)| Op::Share(from, max)),
+        4 => any::<usize>().prop_map(Op::Finish),
+        1 => any::<usize>().prop_map(Op::Die),
+        1 => any::<usize>().prop_map(Op::Gone),
         4 => any::<usize>().prop_map(Op::Release),
         2 => any::<usize>().prop_map(Op::Close),
         1 => any::<usize>().prop_map(Op::Stale),
@@ -48,53 +67,153 @@ struct Idle {
     since: Instant,
 }
 
-/// What a model or the machine may give: the connection, or leave to dial.
-type Given = Option<u32>;
+/// A shared connection that the pool keeps.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    key: u8,
+    conn: u32,
+    created: Instant,
+    since: Instant,
+    taken: usize,
+    max: usize,
+    gone: bool,
+}
+
+/// What a model or the machine may give: a connection, a place on one, or leave to dial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Given {
+    Lease(u32),
+    Place(u32),
+    Dial(Expects),
+}
 
 struct Model {
     limits: Limits,
     idle: Vec<Idle>,
+    /// In the order in which those of a key are asked.
+    shared: Vec<Kept>,
     /// Units out of the pool, by key: dialling, in use, or granted and not yet claimed.
     lent: BTreeMap<u8, usize>,
-    queue: Vec<(u64, u8)>,
+    /// Dials under way that may bring a shared connection, by key.
+    sharing: BTreeMap<u8, usize>,
+    exclusive: BTreeSet<u8>,
+    queue: Vec<(u64, u8, Expects)>,
     granted: BTreeMap<u64, (u8, Given)>,
     closed: Vec<u32>,
     woken: Vec<u64>,
 }
 
 impl Model {
+    fn new(limits: Limits) -> Self {
+        Model {
+            limits,
+            idle: Vec::new(),
+            shared: Vec::new(),
+            lent: BTreeMap::new(),
+            sharing: BTreeMap::new(),
+            exclusive: BTreeSet::new(),
+            queue: Vec::new(),
+            granted: BTreeMap::new(),
+            closed: Vec::new(),
+            woken: Vec::new(),
+        }
+    }
+
+    fn idle_in(&self, key: u8) -> usize {
+        let shared = self.shared.iter().filter(|kept| kept.key == key && kept.taken == 0);
+        self.idle.iter().filter(|idle| idle.key == key).count() + shared.count()
+    }
+
     fn open(&self, key: u8) -> usize {
         let idle = self.idle.iter().filter(|idle| idle.key == key).count();
-        self.lent.get(&key).copied().unwrap_or(0) + idle
+        let shared = self.shared.iter().filter(|kept| kept.key == key).count();
+        self.lent.get(&key).copied().unwrap_or(0) + idle + shared
     }
 
     fn open_total(&self) -> usize {
-        self.lent.values().sum::<usize>() + self.idle.len()
+        self.lent.values().sum::<usize>() + self.idle.len() + self.shared.len()
+    }
+
+    fn promised(&self, key: u8) -> usize {
+        let places = self.granted.values();
+        places.filter(|(of, given)| *of == key && matches!(given, Given::Place(_))).count()
+    }
+
+    fn over(&self, created: Instant, since: Option<Instant>, now: Instant) -> bool {
+        since.is_some_and(|since| self.limits.idle_timeout.is_some_and(|max| now - since >= max))
+            || self.limits.max_lifetime.is_some_and(|max| now - created >= max)
     }
 
     fn dead(&self, idle: &Idle, now: Instant) -> bool {
-        self.limits.idle_timeout.is_some_and(|max| now - idle.since >= max)
-            || self.limits.max_lifetime.is_some_and(|max| now - idle.created >= max)
+        self.over(idle.created, Some(idle.since), now)
+    }
+
+    fn expired(&self, kept: &Kept, now: Instant) -> bool {
+        self.over(kept.created, (kept.taken == 0).then_some(kept.since), now)
+    }
+
+    fn key_is_full(&self, key: u8) -> bool {
+        self.limits.per_key.is_some_and(|max| self.open(key) >= max.get())
     }
 
     fn room_for(&self, key: u8) -> bool {
-        self.limits.per_key.is_none_or(|max| self.open(key) < max.get())
+        !self.key_is_full(key) || self.idle_in(key) > 0
     }
 
-    fn make_room(&mut self) -> bool {
-        if self.limits.total.is_none_or(|max| self.open_total() < max.get()) {
-            return true;
+    fn may_dial(&self, key: u8, expects: Expects) -> bool {
+        expects == Expects::Exclusive
+            || self.sharing.get(&key).is_none_or(|&dials| dials == 0)
+            || self.exclusive.contains(&key)
+    }
+
+    /// Closes the longest idle connection, of `key` if given.
+    fn evict(&mut self, key: Option<u8>) -> bool {
+        let of = |other: u8| key.is_none_or(|key| key == other);
+        let exclusive = (self.idle.iter().enumerate())
+            .find(|(_, idle)| of(idle.key))
+            .map(|(at, idle)| (idle.since, 0, at));
+        let shared = (self.shared.iter().enumerate())
+            .filter(|(_, kept)| of(kept.key) && kept.taken == 0)
+            .map(|(at, kept)| (kept.since, kept.conn, at))
+            .min();
+        match exclusive.into_iter().chain(shared).min() {
+            None => return false,
+            Some((_, 0, at)) => self.closed.push(self.idle.remove(at).conn),
+            Some((.., at)) => self.closed.push(self.shared.remove(at).conn),
         }
-        if self.idle.is_empty() {
-            return false;
-        }
-        let oldest = self.idle.remove(0);
-        self.closed.push(oldest.conn);
         true
+    }
+
+    fn make_room(&mut self, key: u8) -> bool {
+        if self.key_is_full(key) {
+            return self.evict(Some(key));
+        }
+        self.limits.total.is_none_or(|max| self.open_total() < max.get()) || self.evict(None)
+    }
+
+    fn trim(&mut self, key: u8) {
+        while self.idle_in(key) > self.limits.idle_per_key {
+            self.evict(Some(key));
+        }
     }
 
     fn lend(&mut self, key: u8) {
         *self.lent.entry(key).or_default() += 1;
+    }
+
+    fn lend_dial(&mut self, key: u8, expects: Expects) -> Given {
+        self.lend(key);
+        *self.sharing.entry(key).or_default() += usize::from(expects != Expects::Exclusive);
+        Given::Dial(expects)
+    }
+
+    fn expire_idle(&mut self, now: Instant) {
+        let idle = std::mem::take(&mut self.idle);
+        let over =
+            |idle: &Idle| self.limits.idle_timeout.is_some_and(|max| now - idle.since >= max);
+        let (dead, live): (Vec<_>, _) = idle.into_iter().partition(over);
+        self.idle = live;
+        self.closed.extend(dead.iter().map(|idle| idle.conn));
     }
 
     fn take_idle(&mut self, key: u8, now: Instant) -> Option<Idle> {
@@ -109,20 +228,109 @@ impl Model {
         None
     }
 
-    fn acquire(&mut self, waiter: u64, key: u8, now: Instant) -> Option<Given> {
-        if let Some(idle) = self.take_idle(key, now) {
-            return Some(Some(idle.conn));
+    fn take_place(&mut self, key: u8, now: Instant) -> Option<u32> {
+        let mut at = 0;
+        while at < self.shared.len() {
+            let kept = self.shared[at];
+            if kept.key != key {
+                at += 1;
+            } else if kept.gone || self.expired(&kept, now) {
+                self.closed.push(self.shared.remove(at).conn);
+            } else if kept.taken == kept.max {
+                at += 1;
+            } else {
+                self.shared[at].taken += 1;
+                let first = self.shared.iter().position(|kept| kept.key == key).unwrap();
+                self.shared.swap(first, at);
+                return Some(kept.conn);
+            }
         }
-        if self.room_for(key) && self.make_room() {
-            self.lend(key);
-            return Some(None);
-        }
-        self.queue.push((waiter, key));
         None
+    }
+
+    fn first_for_place(&self, key: u8) -> Option<usize> {
+        (self.queue.iter()).position(|&(_, of, e)| of == key && e != Expects::Exclusive)
+    }
+
+    fn grant(&mut self, at: usize, given: Given) {
+        let (waiter, key, _) = self.queue.remove(at);
+        self.granted.insert(waiter, (key, given));
+        self.woken.push(waiter);
+    }
+
+    fn serve_places(&mut self, key: u8, now: Instant) {
+        while let Some(at) = self.first_for_place(key) {
+            let Some(conn) = self.take_place(key, now) else { return };
+            self.grant(at, Given::Place(conn));
+        }
+    }
+
+    fn acquire(&mut self, waiter: u64, key: u8, expects: Expects, now: Instant) -> Option<Given> {
+        self.expire_idle(now);
+        self.forget();
+        if expects != Expects::Exclusive {
+            if self.first_for_place(key).is_some() {
+                self.serve_places(key, now);
+            }
+            if self.first_for_place(key).is_none()
+                && let Some(conn) = self.take_place(key, now)
+            {
+                self.serve();
+                return Some(Given::Place(conn));
+            }
+        }
+        if expects != Expects::Shared
+            && let Some(idle) = self.take_idle(key, now)
+        {
+            self.serve();
+            return Some(Given::Lease(idle.conn));
+        }
+        self.queue.push((waiter, key, expects));
+        self.serve();
+        self.woken.retain(|&woken| woken != waiter);
+        self.granted.remove(&waiter).map(|(_, given)| given)
     }
 
     fn give_back(&mut self, key: u8) {
         *self.lent.entry(key).or_default() -= 1;
+    }
+
+    fn end_dial(&mut self, key: u8, expects: Expects) {
+        *self.sharing.entry(key).or_default() -= usize::from(expects != Expects::Exclusive);
+    }
+
+    fn opened(&mut self, key: u8, expects: Expects) {
+        self.end_dial(key, expects);
+        if expects != Expects::Exclusive {
+            self.exclusive.insert(key);
+        }
+        self.serve();
+    }
+
+    fn share(&mut self, expects: Expects, kept: Kept) {
+        self.give_back(kept.key);
+        self.end_dial(kept.key, expects);
+        self.exclusive.remove(&kept.key);
+        self.shared.insert(0, kept);
+        self.freed(kept.conn, kept.created);
+    }
+
+    fn freed(&mut self, conn: u32, now: Instant) {
+        if let Some(&Kept { key, .. }) = self.shared.iter().find(|kept| kept.conn == conn) {
+            self.serve_places(key, now);
+            if self.shared.iter().any(|kept| kept.conn == conn && kept.taken == 0) {
+                self.trim(key);
+            }
+            self.serve();
+        }
+    }
+
+    fn finish(&mut self, conn: u32, now: Instant) {
+        if let Some(kept) = self.shared.iter_mut().find(|kept| kept.conn == conn) {
+            kept.taken -= 1;
+            kept.since = now;
+        }
+        self.freed(conn, now);
     }
 
     fn release(&mut self, key: u8, conn: u32, created: Instant, now: Instant) {
@@ -131,44 +339,50 @@ impl Model {
             self.closed.push(conn);
             return self.serve();
         }
-        match self.queue.iter().position(|&(_, of)| of == key) {
+        let can_use = |&(_, of, e): &(u64, u8, Expects)| of == key && e != Expects::Shared;
+        match self.queue.iter().position(can_use) {
             None => {
                 let since = self.idle.iter().map(|idle| idle.since).fold(now, Instant::max);
                 self.idle.push(Idle { key, conn, created, since });
-                let mine: Vec<_> =
-                    (0..self.idle.len()).filter(|&at| self.idle[at].key == key).collect();
-                if mine.len() > self.limits.idle_per_key {
-                    let idle = self.idle.remove(mine[0]);
-                    self.closed.push(idle.conn);
-                }
+                self.trim(key);
             }
-            // Every waiter ahead that could be served waits for the total limit.
+            // Every waiter ahead that could be served waits for the unit.
             Some(at)
-                if self.queue[..at]
-                    .iter()
-                    .any(|&(_, other)| other != key && self.room_for(other)) =>
+                if self.queue[..at].iter().any(|&(_, other, expects)| {
+                    self.room_for(other) && self.may_dial(other, expects)
+                }) =>
             {
                 self.closed.push(conn);
             }
             Some(at) => {
-                let (waiter, _) = self.queue.remove(at);
                 self.lend(key);
-                self.granted.insert(waiter, (key, Some(conn)));
-                self.woken.push(waiter);
+                self.grant(at, Given::Lease(conn));
             }
         }
         self.serve();
     }
 
     fn serve(&mut self) {
-        while let Some(at) = self.queue.iter().position(|&(_, key)| self.room_for(key)) {
-            if !self.make_room() {
+        let can = |model: &Model, &(_, key, expects): &(u64, u8, Expects)| {
+            model.may_dial(key, expects) && model.room_for(key)
+        };
+        while let Some(at) = self.queue.iter().position(|waiter| can(self, waiter)) {
+            let (_, key, expects) = self.queue[at];
+            if !self.make_room(key) {
                 return;
             }
-            let (waiter, key) = self.queue.remove(at);
-            self.lend(key);
-            self.granted.insert(waiter, (key, None));
-            self.woken.push(waiter);
+            let dial = self.lend_dial(key, expects);
+            self.grant(at, dial);
+        }
+    }
+
+    /// Keys that have nothing left are forgotten.
+    fn forget(&mut self) {
+        for key in 0..4 {
+            let waiting = self.queue.iter().any(|&(_, of, _)| of == key);
+            if self.open(key) + self.promised(key) == 0 && !waiting {
+                self.exclusive.remove(&key);
+            }
         }
     }
 }
@@ -177,14 +391,18 @@ impl Model {
 struct Held {
     key: u8,
     permit: Permit,
-    conn: Given,
+    given: Given,
 }
 
 struct Rig {
-    pool: Pool<u8, u32>,
+    pool: Pool<u8, u32, Mock>,
     model: Model,
     now: Instant,
     held: Vec<Held>,
+    /// Every shared connection there was.
+    mocks: BTreeMap<u32, (Mock, MemberId)>,
+    /// The exchanges on shared connections.
+    places: Vec<u32>,
     waiters: Vec<(u64, u8, WaiterId)>,
     next_conn: u32,
     next_waiter: u64,
@@ -199,17 +417,11 @@ impl Rig {
     fn new(limits: Limits) -> Self {
         Rig {
             pool: Pool::new(limits.clone()),
-            model: Model {
-                limits,
-                idle: Vec::new(),
-                lent: BTreeMap::new(),
-                queue: Vec::new(),
-                granted: BTreeMap::new(),
-                closed: Vec::new(),
-                woken: Vec::new(),
-            },
+            model: Model::new(limits),
             now: Instant::now(),
             held: Vec::new(),
+            mocks: BTreeMap::new(),
+            places: Vec::new(),
             waiters: Vec::new(),
             next_conn: 0,
             next_waiter: 0,
@@ -217,98 +429,196 @@ impl Rig {
         }
     }
 
-    fn hold(&mut self, key: u8, grant: Grant<u32>, expected: Given) {
-        let (permit, conn) = match grant {
-            Grant::Lease(permit, conn) => (permit, Some(conn)),
-            Grant::Dial(permit) => (permit, None),
+    fn hold(&mut self, key: u8, grant: Grant<u32, Mock>, expected: Given) {
+        let (permit, given) = match grant {
+            Grant::Lease(permit, conn) => (permit, Given::Lease(conn)),
+            Grant::Dial(permit) => {
+                let expects = permit.expects;
+                (permit, Given::Dial(expects))
+            }
+            Grant::Shared(mock) => {
+                assert_eq!(Given::Place(mock.id), expected);
+                self.places.push(mock.id);
+                let taken = self.places.iter().filter(|&&id| id == mock.id).count();
+                assert!(taken <= mock.taken(), "a place was given twice");
+                return;
+            }
         };
-        assert_eq!(conn, expected);
-        if let Some(conn) = conn {
+        assert_eq!(given, expected);
+        if let Given::Lease(conn) = given {
             assert!(self.alive.contains(&conn), "a closed connection was lent");
-            assert!(self.held.iter().all(|held| held.conn != Some(conn)), "lent twice");
+            assert!(self.held.iter().all(|held| held.given != given), "lent twice");
         }
-        self.held.push(Held { key, permit, conn });
+        self.held.push(Held { key, permit, given });
     }
 
-    fn acquire(&mut self, key: u8, fx: &mut Effects<u32>) {
+    fn acquire(&mut self, key: u8, expects: Expects, fx: &mut Mocked) {
         let waiter = self.next_waiter;
         self.next_waiter += 1;
-        let answer = self.pool.acquire(u64::from(key) / 2, |k| *k == key, || key, self.now, fx);
-        match (answer, self.model.acquire(waiter, key, self.now)) {
+        let hash = u64::from(key) / 2;
+        let answer = self.pool.acquire(hash, |k| *k == key, || key, expects, self.now, fx);
+        match (answer, self.model.acquire(waiter, key, expects, self.now)) {
             (Acquire::Granted(grant), Some(expected)) => self.hold(key, grant, expected),
-            (Acquire::Wait(id), None) => self.waiters.push((waiter, key, id)),
+            (Acquire::Wait { waiter: id, .. }, None) => self.waiters.push((waiter, key, id)),
             (answer, expected) => panic!("{answer:?}, not {expected:?}"),
         }
     }
 
-    fn open(&mut self, from: usize) {
-        let dials: Vec<_> = (0..self.held.len()).filter(|&i| self.held[i].conn.is_none()).collect();
-        if let Some(at) = pick(from, dials.len()) {
-            let held = &mut self.held[dials[at]];
-            self.pool.opened(&mut held.permit, self.now);
-            held.conn = Some(self.next_conn);
+    fn a_dial(&self, from: usize) -> Option<(usize, Expects)> {
+        let dials: Vec<_> = (self.held.iter().enumerate())
+            .filter_map(|(at, held)| match held.given {
+                Given::Dial(expects) => Some((at, expects)),
+                _ => None,
+            })
+            .collect();
+        pick(from, dials.len()).map(|at| dials[at])
+    }
+
+    fn open(&mut self, from: usize, fx: &mut Mocked) {
+        if let Some((at, expects)) = self.a_dial(from) {
+            let held = &mut self.held[at];
+            self.pool.opened(&mut held.permit, self.now, fx);
+            held.given = Given::Lease(self.next_conn);
             self.alive.insert(self.next_conn);
             self.next_conn += 1;
+            self.model.opened(held.key, expects);
         }
     }
 
-    fn give_back(&mut self, from: usize, reuse: bool, fx: &mut Effects<u32>) {
+    fn share(&mut self, from: usize, max: usize, fx: &mut Mocked) {
+        let Some((at, expects)) = self.a_dial(from) else {
+            return;
+        };
+        let Held { key, permit, .. } = self.held.swap_remove(at);
+        let conn = FIRST + self.mocks.len() as u32;
+        let mock = Mock::new(conn, max, self.now);
+        if mock.reserve(self.now) == Place::Taken {
+            self.places.push(conn);
+        }
+        let (now, taken) = (self.now, mock.taken());
+        let kept = Kept { key, conn, created: now, since: now, taken, max, gone: false };
+        self.alive.insert(conn);
+        let member = self.pool.shared(permit, mock.clone(), now, fx);
+        self.mocks.insert(conn, (mock, member));
+        self.model.share(expects, kept);
+    }
+
+    fn finish_exchange(&mut self, from: usize, fx: &mut Mocked) {
+        if let Some(at) = pick(from, self.places.len()) {
+            let conn = self.places.swap_remove(at);
+            self.end_place(conn, fx);
+        }
+    }
+
+    fn end_place(&mut self, conn: u32, fx: &mut Mocked) {
+        let (mock, member) = &self.mocks[&conn];
+        mock.finish(self.now);
+        self.pool.freed(*member, self.now, fx);
+        self.model.finish(conn, self.now);
+    }
+
+    fn a_mock(&self, from: usize) -> Option<u32> {
+        pick(from, self.mocks.len()).map(|at| FIRST + at as u32)
+    }
+
+    fn die(&mut self, from: usize) {
+        if let Some(conn) = self.a_mock(from) {
+            self.mocks[&conn].0.die();
+            for kept in self.model.shared.iter_mut().filter(|kept| kept.conn == conn) {
+                kept.gone = true;
+            }
+        }
+    }
+
+    fn gone(&mut self, from: usize, fx: &mut Mocked) {
+        if let Some(conn) = self.a_mock(from) {
+            self.pool.gone(self.mocks[&conn].1, self.now, fx);
+            if let Some(at) = self.model.shared.iter().position(|kept| kept.conn == conn) {
+                self.model.closed.push(self.model.shared.remove(at).conn);
+                self.model.serve();
+            }
+        }
+    }
+
+    fn give_back(&mut self, from: usize, reuse: bool, fx: &mut Mocked) {
         let Some(at) = pick(from, self.held.len()) else {
             return;
         };
-        let Held { key, permit, conn } = self.held.swap_remove(at);
+        let Held { key, permit, given } = self.held.swap_remove(at);
         let created = permit.created();
-        match conn {
-            Some(conn) if reuse => {
+        match given {
+            Given::Lease(conn) if reuse => {
                 self.model.release(key, conn, created, self.now);
                 self.pool.release(permit, conn, Verdict::Reuse, self.now, fx);
             }
-            Some(conn) => {
+            Given::Lease(conn) => {
                 self.model.closed.push(conn);
                 self.model.give_back(key);
                 self.model.serve();
                 self.pool.release(permit, conn, Verdict::Close, self.now, fx);
             }
-            None => {
+            Given::Dial(expects) => {
                 self.model.give_back(key);
+                self.model.end_dial(key, expects);
                 self.model.serve();
                 self.pool.abandon(permit, fx);
             }
+            Given::Place(_) => unreachable!("a place is no unit"),
         }
     }
 
-    fn stale(&mut self, from: usize, fx: &mut Effects<u32>) {
-        let leases: Vec<_> = (0..self.held.len())
-            .filter(|&i| self.held[i].conn.is_some() && self.held[i].permit.is_reused())
+    fn stale(&mut self, from: usize, fx: &mut Mocked) {
+        let leases: Vec<_> = (self.held.iter().enumerate())
+            .filter_map(|(at, held)| match held.given {
+                Given::Lease(conn) if held.permit.is_reused() => Some((at, conn)),
+                _ => None,
+            })
             .collect();
         let Some(at) = pick(from, leases.len()) else {
             return;
         };
-        let Held { key, permit, conn } = self.held.swap_remove(leases[at]);
-        self.alive.remove(&conn.unwrap());
+        let (at, conn) = leases[at];
+        let Held { key, permit, .. } = self.held.swap_remove(at);
+        self.alive.remove(&conn);
+        let expects = permit.expects;
         let grant = self.pool.stale(permit, self.now, fx);
+        self.model.expire_idle(self.now);
         self.model.give_back(key);
-        let expected = self.model.take_idle(key, self.now).map(|idle| idle.conn);
-        if expected.is_none() {
-            self.model.lend(key);
-        }
+        let expected = match self.model.take_idle(key, self.now) {
+            Some(idle) => Given::Lease(idle.conn),
+            None => self.model.lend_dial(key, expects),
+        };
         self.hold(key, grant, expected);
     }
 
-    fn cancel(&mut self, from: usize, fx: &mut Effects<u32>) {
+    fn cancel(&mut self, from: usize, fx: &mut Mocked) {
         let Some(at) = pick(from, self.waiters.len()) else {
             return;
         };
-        let (waiter, _, id) = self.waiters.swap_remove(at);
-        self.model.queue.retain(|&(queued, _)| queued != waiter);
+        let (waiter, key, id) = self.waiters.swap_remove(at);
+        self.model.queue.retain(|&(queued, ..)| queued != waiter);
         match self.model.granted.remove(&waiter) {
+            Some((_, Given::Place(conn))) => {
+                self.pool.cancel(id, fx);
+                match self.model.first_for_place(key) {
+                    Some(at) => self.model.grant(at, Given::Place(conn)),
+                    None => {
+                        let place = fx.left.pop();
+                        assert!(matches!(place, Some(Left::Place(mock)) if mock.id == conn));
+                        self.end_place(conn, fx);
+                    }
+                }
+            }
             // The rig cannot see the times inside an unclaimed grant: take it, then give it back.
-            Some((key, expected)) => {
+            Some((_, expected)) => {
                 let grant = self.pool.claim(id).expect("it was granted");
                 self.hold(key, grant, expected);
                 self.give_back(self.held.len() - 1, true, fx);
             }
-            None => self.pool.cancel(id, fx),
+            None => {
+                self.pool.cancel(id, fx);
+                self.model.serve();
+            }
         }
         assert!(self.pool.claim(id).is_none());
     }
@@ -328,39 +638,62 @@ impl Rig {
         }
     }
 
-    fn expire(&mut self, fx: &mut Effects<u32>) {
+    fn expire(&mut self, fx: &mut Mocked) {
         self.pool.expire(self.now, fx);
-        let (now, idle) = (self.now, std::mem::take(&mut self.model.idle));
-        let (dead, live): (Vec<_>, _) = idle.into_iter().partition(|i| self.model.dead(i, now));
-        self.model.idle = live;
-        self.model.closed.extend(dead.iter().map(|idle| idle.conn));
+        let (now, model) = (self.now, &mut self.model);
+        let (dead, live): (Vec<_>, _) =
+            std::mem::take(&mut model.idle).into_iter().partition(|idle| model.dead(idle, now));
+        model.idle = live;
+        let (over, kept): (Vec<_>, _) = std::mem::take(&mut model.shared)
+            .into_iter()
+            .partition(|kept| model.expired(kept, now));
+        model.shared = kept;
+        let left = dead.iter().map(|idle| idle.conn).chain(over.iter().map(|kept| kept.conn));
+        model.closed.extend(left);
+        model.serve();
+    }
+
+    fn close_idle(&mut self, fx: &mut Mocked) {
+        self.pool.close_idle(self.now, fx);
+        let model = &mut self.model;
+        model.closed.extend(model.idle.drain(..).map(|idle| idle.conn));
+        let idle = model.shared.extract_if(.., |kept| kept.taken == 0);
+        model.closed.extend(idle.map(|kept| kept.conn));
+        model.serve();
     }
 
     fn step(&mut self, op: &Op) {
-        let mut fx = Effects::default();
+        let mut fx = Mocked::default();
         match *op {
-            Op::Acquire(key) => self.acquire(key, &mut fx),
-            Op::Open(from) => self.open(from),
+            Op::Acquire(key, expects) => self.acquire(key, expects, &mut fx),
+            Op::Open(from) => self.open(from, &mut fx),
+            Op::Share(from, max) => self.share(from, max, &mut fx),
+            Op::Finish(from) => self.finish_exchange(from, &mut fx),
+            Op::Die(from) => self.die(from),
+            Op::Gone(from) => self.gone(from, &mut fx),
             Op::Release(from) => self.give_back(from, true, &mut fx),
             Op::Close(from) => self.give_back(from, false, &mut fx),
             Op::Stale(from) => self.stale(from, &mut fx),
             Op::Cancel(from) => self.cancel(from, &mut fx),
             Op::Claim(from) => self.claim(from),
             Op::Expire => self.expire(&mut fx),
-            Op::CloseIdle => {
-                self.pool.close_idle(&mut fx);
-                let idle = std::mem::take(&mut self.model.idle);
-                self.model.closed.extend(idle.iter().map(|idle| idle.conn));
-            }
+            Op::CloseIdle => self.close_idle(&mut fx),
             Op::Sleep(seconds) => self.now += Duration::from_secs(seconds),
         }
+        self.model.forget();
         self.check(fx);
     }
 
-    fn check(&mut self, mut fx: Effects<u32>) {
-        fx.closed.sort_unstable();
+    fn check(&mut self, fx: Mocked) {
+        let left = fx.left.iter().map(|left| match left {
+            Left::Exclusive(conn) => *conn,
+            Left::Shared(mock) => mock.id,
+            Left::Place(mock) => panic!("a place on {mock:?} is left"),
+        });
+        let mut left: Vec<_> = left.collect();
+        left.sort_unstable();
         self.model.closed.sort_unstable();
-        assert_eq!(fx.closed, self.model.closed);
+        assert_eq!(left, self.model.closed);
         for conn in self.model.closed.drain(..) {
             assert!(self.alive.remove(&conn), "connection {conn} was closed twice");
         }
@@ -371,7 +704,8 @@ impl Rig {
         self.model.woken.clear();
 
         let stats = self.pool.stats();
-        assert_eq!(stats.idle, self.model.idle.len());
+        let idle: usize = (0..4).map(|key| self.model.idle_in(key)).sum();
+        assert_eq!(stats.idle, idle);
         assert_eq!(stats.open(), self.model.open_total());
         assert_eq!(stats.waiting, self.model.queue.len());
         let limits = self.pool.limits().clone();
@@ -381,7 +715,8 @@ impl Rig {
             assert!(limits.per_key.is_none_or(|max| stats.open() <= max.get()));
             assert!(stats.idle <= limits.idle_per_key);
             assert_eq!(stats.open(), self.model.open(*key));
-            assert!(stats.open() + stats.waiting > 0, "an empty key was kept");
+            let promised = self.model.promised(*key);
+            assert!(stats.open() + stats.waiting + promised > 0, "an empty key was kept");
             sum += stats.open();
         }
         assert_eq!(sum, stats.open());
@@ -390,14 +725,19 @@ impl Rig {
     /// Ends all that is under way: then nobody waits, and every connection was closed once.
     fn finish(&mut self) {
         for _ in 0..10_000 {
-            if self.held.is_empty() && self.waiters.is_empty() {
+            if self.held.is_empty() && self.waiters.is_empty() && self.places.is_empty() {
                 break;
+            }
+            let dead = self.model.shared.iter().find(|kept| kept.gone).map(|kept| kept.conn);
+            if let Some(conn) = dead {
+                self.step(&Op::Gone((conn - FIRST) as usize));
             }
             for at in 0..self.waiters.len() {
                 self.step(&Op::Claim(at));
             }
             self.step(&Op::Open(0));
             self.step(&Op::Release(0));
+            self.step(&Op::Finish(0));
         }
         assert!(self.waiters.is_empty(), "a waiter starved");
         self.step(&Op::CloseIdle);
@@ -408,7 +748,7 @@ impl Rig {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
     fn the_machine_agrees_with_the_model(

@@ -1,0 +1,3 @@
+module mimus.test/go-http2
+
+go 1.24

@@ -1,0 +1,233 @@
+//! A connection that carries many exchanges at a time (HTTP/2), driven by those who wait for it.
+//!
+//! Behind one lock lie the protocol's machine and the socket. While one exchange alone is under way,
+//! whoever awaits it writes and reads for it, as on an exclusive connection. With a second one, a task
+//! of the connection's own takes the lead: it is nobody's to park or drop, and what many streams have
+//! to say goes out in one write. Where the runtime drives no tasks, whoever polled last has the
+//! socket's waker, and hands the lead on when it needs it no more.
+//!
+//! Nothing of a user's (a body, a hook) is called under the lock, and nobody is woken.
+
+mod state;
+mod stream;
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+use mimus_net::{Runtime, dial::Dialed, proxy::Proxy, rt::Probe};
+use mimus_proto::h2::{self, Busy};
+
+use self::state::{State, Task};
+pub(crate) use self::stream::OnStream;
+use super::{Failure, Order, Reserved};
+use crate::{
+    observe::ConnectionInfo,
+    options::Http2,
+    pool::{Member, Place, Shareable},
+    route::Route,
+};
+
+/// A handle to a connection that many exchanges share.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Link>);
+
+/// What the handles share.
+struct Link {
+    runtime: Arc<dyn Runtime>,
+    state: Mutex<State>,
+    /// The pool that keeps a handle of it.
+    member: OnceLock<ConnMember>,
+}
+
+type ConnMember = Member<Route, Box<super::Conn>, Shared>;
+
+impl Shared {
+    /// `proxy` is the one that `dialed` goes through; `early` says that the first request may travel
+    /// as TLS early data.
+    pub(crate) fn new(
+        dialed: Dialed,
+        proxy: Option<Arc<Proxy>>,
+        early: bool,
+        http2: &Http2,
+        runtime: &Arc<dyn Runtime>,
+    ) -> Self {
+        let now = Instant::now();
+        let machine = h2::Client::new(&http2.opening, http2.limits, now);
+        let info = ConnectionInfo::new(&dialed, proxy, now);
+        let state = State::new(dialed.socket, machine, info, early);
+        Shared(Arc::new(Link {
+            runtime: Arc::clone(runtime),
+            state: Mutex::new(state),
+            member: OnceLock::new(),
+        }))
+    }
+
+    /// Ties the connection to the pool that keeps it.
+    pub(crate) fn joined(&self, member: ConnMember) {
+        // Once, by who dialled.
+        let _ = self.0.member.set(member);
+    }
+
+    /// The connection's particulars.
+    pub(crate) fn info(&self) -> Arc<ConnectionInfo> {
+        self.0.with(|state| Arc::clone(&state.info))
+    }
+
+    /// Whether a stream was ever opened on it.
+    pub(crate) fn has_served(&self) -> bool {
+        self.0.lock().served
+    }
+
+    /// Whether a place that was [reserved](Shareable::reserve) can be used: looks for what came while
+    /// nobody waited, as hard as `probe` says for a connection idle since then. If not, the pool is
+    /// told.
+    pub(crate) fn is_alive(&self, probe: impl FnOnce(Instant) -> Probe) -> bool {
+        let alive = self.0.with(|state| {
+            let idle = state.owned == 0;
+            if idle && (state.machine.awaits_pong() || probe(state.idle_since) == Probe::Thorough) {
+                state.look();
+            }
+            // A server that did not answer while nobody asked it anything is not asked again.
+            let silent = idle && state.machine.awaits_pong();
+            state.machine.can_open() != Err(Busy::Going) && !silent
+        });
+        if !alive && let Some(member) = self.0.member.get() {
+            member.gone(Instant::now());
+        }
+        alive
+    }
+
+    /// Opens a stream in a place that was reserved. Nothing is written yet.
+    pub(super) fn begin(&self, order: Order<'_>) -> Result<OnStream, Failure> {
+        OnStream::begin(Arc::clone(&self.0), order)
+    }
+
+    /// A place for who dialled, on a connection that nobody else knows.
+    pub(crate) fn reserve_first(&self) -> Reserved {
+        self.0.lock().reserved += 1;
+        Reserved::new(self.clone())
+    }
+}
+
+// Under the pool's lock, the first and the last wake nobody and tell nobody.
+impl Shareable for Shared {
+    fn reserve(&self, _: Instant) -> Place {
+        let mut state = self.0.lock();
+        let full = state.early || state.machine.can_open() == Err(Busy::Full);
+        if state.owned == 0 && full {
+            // Nobody reads, and the server may have more to allow by now.
+            state.look();
+        }
+        let taken = state.machine.open_streams() + state.reserved;
+        match state.machine.can_open() {
+            Err(Busy::Going) => Place::Gone,
+            Err(Busy::Full) => Place::Full,
+            // RFC 8470 section 4: what is not safe to repeat is not sent as early data. Who dialled saw to
+            // that for himself alone.
+            Ok(()) if state.early => Place::Full,
+            // It may be dead: another connection is the safer choice.
+            Ok(()) if state.owned > 0 && state.machine.awaits_pong() => Place::Full,
+            Ok(()) if taken >= state.machine.max_streams() => Place::Full,
+            Ok(()) => {
+                state.reserved += 1;
+                Place::Taken
+            }
+        }
+    }
+
+    fn unreserve(&self) {
+        self.0.lock().reserved -= 1;
+        self.0.freed(Instant::now());
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        let state = self.0.lock();
+        (state.owned == 0 && state.reserved == 0).then_some(state.idle_since)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What could panic under the lock is a defect of ours; the machine says what it still can.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state under the lock; then starts, wakes and tells what the change asks for.
+    fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.lock();
+        let answer = change(&mut state);
+        let wakes = std::mem::take(&mut state.wakes);
+        let start = matches!(state.task, Task::Wanted);
+        if start {
+            state.task = Task::Roused;
+        }
+        let going = std::mem::take(&mut state.going);
+        let widened = std::mem::take(&mut state.widened);
+        drop(state);
+        wakes.into_iter().for_each(Waker::wake);
+        if start {
+            self.start_task();
+        }
+        if going && let Some(member) = self.member.get() {
+            member.gone(Instant::now());
+        } else if widened {
+            self.freed(Instant::now());
+        }
+        answer
+    }
+
+    /// An exchange ended: another may have its place.
+    fn freed(&self, now: Instant) {
+        if let Some(member) = self.member.get() {
+            member.freed(now);
+        }
+    }
+
+    fn start_task(self: &Arc<Self>) {
+        // One that is refused is dropped, which tells.
+        let _ = self.runtime.spawn(Box::pin(Driver(Arc::downgrade(self))));
+    }
+}
+
+/// The connection's own task. It ends with the connection; a runtime that is shut down drops it before.
+struct Driver(Weak<Link>);
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.0.upgrade() {
+            Some(link) => link.with(|state| state.poll_task(cx)),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(link) = self.0.upgrade() {
+            link.with(State::do_without_task);
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Task::Running(task) = std::mem::replace(&mut state.task, Task::None) {
+            task.wake();
+        }
+    }
+}

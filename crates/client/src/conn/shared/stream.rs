@@ -1,0 +1,402 @@
+//! One exchange on a connection that many share.
+
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use http::{Method, StatusCode};
+use mimus_net::{BoxFuture, Phase, Runtime};
+use mimus_proto::{
+    Event, Fields, ResponseHead,
+    h2::{self, Code, Stream, StreamError},
+};
+
+use super::{Link, state::State};
+use crate::{
+    Body,
+    conn::{Deadlines, Failure, Order},
+    observe::ConnectionInfo,
+    policy::retry::Sent,
+};
+
+/// How far the request is.
+enum Sending {
+    /// The body waits for the server's word, or for this long (RFC 9110 section 10.1.1).
+    Held(Box<Body>, BoxFuture<'static, ()>),
+    /// The body has more to give.
+    Body(Box<Body>),
+    /// All of it is the machine's.
+    Queued,
+    /// The rest is not wanted.
+    Stopped,
+}
+
+/// An exchange that owes an answer, or the rest of one.
+pub(crate) struct OnStream {
+    link: Arc<Link>,
+    stream: Stream,
+    sending: Sending,
+    phase: Phase,
+    deadlines: Deadlines,
+    /// From when the present phase is timed, and when it is over.
+    since: Instant,
+    until: Option<Instant>,
+    /// Something moved since `until` was set, or the phase is new.
+    stirred: bool,
+    /// The time of the head runs.
+    awaited: bool,
+    reused: bool,
+    heard: bool,
+    /// Nothing of it was processed, as the server says itself.
+    refused: bool,
+    /// The stream was given up.
+    left: bool,
+    /// The request was a HEAD.
+    bodiless: bool,
+    /// Bytes of the body that were not handed out, where the head told.
+    remaining: Option<u64>,
+    info: Arc<ConnectionInfo>,
+}
+
+impl fmt::Debug for OnStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnStream")
+            .field("stream", &self.stream)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OnStream {
+    pub(super) fn begin(link: Arc<Link>, order: Order<'_>) -> Result<Self, Failure> {
+        let Order { line, body, expect_wait, deadlines, now, .. } = order;
+        let asked = h2::RequestLine {
+            method: line.method,
+            scheme: line.scheme,
+            authority: line.authority,
+            path: line.target,
+            protocol: None,
+            fields: line.fields,
+            end: body.is_none(),
+        };
+        let opened = link.with(|state| {
+            let stream = state.machine.open(&asked)?;
+            let reused = state.served;
+            state.seat(stream, now);
+            Ok((stream, reused, Arc::clone(&state.info)))
+        });
+        let (stream, reused, info) = match opened {
+            Ok(opened) => opened,
+            Err(misuse) => return Err(Failure::unopened(misuse)),
+        };
+        let (sending, phase, limit) = match body {
+            None => (Sending::Queued, Phase::Head, deadlines.head),
+            Some(body) => {
+                let held = expect_wait.filter(|_| line.fields.contains("expect"));
+                let until = held.and_then(|wait| now.checked_add(wait));
+                let sending = match until {
+                    Some(until) => Sending::Held(body, link.runtime.sleep_until(until)),
+                    None => Sending::Body(body),
+                };
+                (sending, Phase::Send, deadlines.idle)
+            }
+        };
+        Ok(OnStream {
+            link,
+            stream,
+            sending,
+            phase,
+            since: now,
+            until: deadlines.of(limit, now),
+            deadlines,
+            stirred: false,
+            awaited: phase == Phase::Head,
+            reused,
+            heard: false,
+            refused: false,
+            left: false,
+            bodiless: line.method == Method::HEAD,
+            remaining: None,
+            info,
+        })
+    }
+
+    pub(crate) fn info(&self) -> &Arc<ConnectionInfo> {
+        &self.info
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn reused(&self) -> bool {
+        self.reused
+    }
+
+    pub(crate) fn heard(&self) -> bool {
+        self.heard
+    }
+
+    /// How much of the request the server may have acted on.
+    pub(crate) fn sent(&self) -> Sent {
+        if self.refused {
+            return Sent::Nothing;
+        }
+        match self.link.with(|state| state.machine.sent(self.stream)) {
+            h2::Sent::Nothing => Sent::Nothing,
+            h2::Sent::Part => Sent::Head,
+            h2::Sent::Whole => Sent::Whole,
+        }
+    }
+
+    pub(crate) fn remaining_body(&self) -> Option<u64> {
+        self.remaining
+    }
+
+    /// Whether the request still goes out. A response may be over before.
+    pub(crate) fn is_sending(&self) -> bool {
+        match self.sending {
+            Sending::Stopped => false,
+            _ => self.link.with(|state| state.machine.is_sending(self.stream)),
+        }
+    }
+
+    /// Sends no more of the request: the answer is there and does not want it.
+    pub(crate) fn stop_sending(&mut self) {
+        if self.is_sending() {
+            self.sending = Sending::Stopped;
+        }
+    }
+
+    /// The next event that is already here.
+    pub(crate) fn buffered_event(&mut self) -> Result<Option<Event>, Failure> {
+        let (link, stream) = (Arc::clone(&self.link), self.stream);
+        link.with(|state| self.take_event(state, stream))
+    }
+
+    /// The next event; until then whatever the request still has to say is said.
+    pub(crate) fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<Event, Failure>> {
+        let (link, stream) = (Arc::clone(&self.link), self.stream);
+        loop {
+            self.refresh_deadline()?;
+            self.upload(cx, runtime)?;
+            let polled = link.with(|state| {
+                if let Some(event) = self.take_event(state, stream)? {
+                    state.stand_up(stream);
+                    state.flush();
+                    return Ok(Poll::Ready(Some(event)));
+                }
+                if state.is_expired(stream) {
+                    // The server may be gone, which others want to know.
+                    state.doubt(self.since);
+                    return Err(self.timed_out());
+                }
+                Ok(state.poll_news(cx, stream, self.until).map(|()| None))
+            })?;
+            match polled {
+                Poll::Ready(Some(event)) => return Poll::Ready(Ok(event)),
+                Poll::Ready(None) => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Sends the rest of the request, under a response that is over, or until the server has had
+    /// enough.
+    pub(crate) fn poll_rest(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<(), Failure>> {
+        let (link, stream) = (Arc::clone(&self.link), self.stream);
+        loop {
+            self.refresh_deadline()?;
+            self.upload(cx, runtime)?;
+            if matches!(self.sending, Sending::Stopped) {
+                return Poll::Ready(Ok(()));
+            }
+            let polled = link.with(|state| {
+                if !state.machine.is_sending(stream) || state.is_over() {
+                    state.stand_up(stream);
+                    return Ok(Poll::Ready(true));
+                }
+                if state.is_expired(stream) {
+                    // The server may be gone, which others want to know.
+                    state.doubt(self.since);
+                    return Err(self.timed_out());
+                }
+                Ok(state.poll_news(cx, stream, self.until).map(|()| false))
+            })?;
+            match polled {
+                Poll::Ready(true) => return Poll::Ready(Ok(())),
+                Poll::Ready(false) => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    fn take_event(&mut self, state: &mut State, stream: Stream) -> Result<Option<Event>, Failure> {
+        let event = match state.machine.poll_event(stream) {
+            Ok(event) => event,
+            Err(error) => return Err(self.failed(state, error)),
+        };
+        match &event {
+            None => {}
+            Some(Event::Head(head)) => {
+                self.remaining = self.length_of(head);
+                (self.phase, self.heard, self.stirred) = (Phase::Body, true, true);
+                self.info = Arc::clone(&state.info);
+                // RFC 9110 section 10.1.1: a final status instead of 100 means that the body is not
+                // wanted.
+                if matches!(self.sending, Sending::Held(..)) {
+                    self.sending = Sending::Stopped;
+                }
+            }
+            Some(Event::Informational(head)) => {
+                (self.heard, self.stirred) = (true, true);
+                if head.status == StatusCode::CONTINUE {
+                    self.release();
+                }
+            }
+            Some(Event::Data(data)) => {
+                self.stirred = true;
+                let len = data.len() as u64;
+                self.remaining = self.remaining.map(|left| left.saturating_sub(len));
+            }
+            Some(_) => self.stirred = true,
+        }
+        Ok(event)
+    }
+
+    /// How long the body that follows `head` is, if it says so. The machine sees to it that it does
+    /// not lie.
+    fn length_of(&self, head: &ResponseHead) -> Option<u64> {
+        let none = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        match self.bodiless || none {
+            true => Some(0),
+            false => head.fields.get_str("content-length")?.parse().ok(),
+        }
+    }
+
+    fn failed(&mut self, state: &mut State, error: StreamError) -> Failure {
+        self.refused = matches!(error, StreamError::NotProcessed(_));
+        if error == StreamError::NotProcessed(Code::REFUSED_STREAM) {
+            state.refused();
+        }
+        match (error, state.io_error()) {
+            (StreamError::Connection(_), Some(io)) => Failure::Io(self.phase, io),
+            (StreamError::Connection(error) | StreamError::Failed(error), _) => {
+                Failure::Proto(error)
+            }
+            (StreamError::Misuse(misuse), _) => Failure::Misuse(misuse),
+            (error, _) => Failure::Stream(error),
+        }
+    }
+
+    /// The body need not wait for the server's word any more.
+    fn release(&mut self) {
+        self.sending = match std::mem::replace(&mut self.sending, Sending::Queued) {
+            Sending::Held(body, _) => Sending::Body(body),
+            other => other,
+        };
+    }
+
+    /// Takes more of the body into the machine while there is room. It is asked for outside of the
+    /// lock: it may be anything, even a response on the same connection.
+    fn upload(&mut self, cx: &mut Context<'_>, runtime: &dyn Runtime) -> Result<(), Failure> {
+        if let Sending::Held(_, wait) = &mut self.sending
+            && wait.as_mut().poll(cx).is_ready()
+        {
+            self.release();
+        }
+        while let Sending::Body(body) = &mut self.sending {
+            let stream = self.stream;
+            let (wanted, room) = self.link.with(|state| {
+                (state.machine.wants_body(stream), state.machine.capacity(stream) > 0)
+            });
+            if !wanted {
+                self.sending = Sending::Stopped;
+                return Ok(());
+            }
+            if !room {
+                return Ok(());
+            }
+            match body.poll_next(cx, runtime) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Some(Ok(data))) => {
+                    self.stirred = true;
+                    let queued = self.link.with(|state| state.machine.send_data(stream, data));
+                    queued.map_err(Failure::Misuse)?;
+                }
+                Poll::Ready(Some(Err(e))) => return Err(Failure::Upload(e)),
+                Poll::Ready(None) => {
+                    let trailers = body.take_trailers().map(|map| Fields::from(&map));
+                    let queued =
+                        self.link.with(|state| state.machine.send_end(stream, trailers.as_ref()));
+                    queued.map_err(Failure::Misuse)?;
+                    self.sending = Sending::Queued;
+                    self.stirred = true;
+                    if self.phase == Phase::Send {
+                        self.phase = Phase::Head;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the end of the phase anew, if there is reason to.
+    fn refresh_deadline(&mut self) -> Result<(), Failure> {
+        if !std::mem::take(&mut self.stirred) {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if self.deadlines.total.is_some_and(|total| total <= now) {
+            return Err(self.timed_out());
+        }
+        match self.phase {
+            // It has its time from when the request was sent, whatever comes before it.
+            Phase::Head if self.awaited => {}
+            Phase::Head => {
+                (self.awaited, self.since) = (true, now);
+                self.until = self.deadlines.of(self.deadlines.head, now);
+            }
+            _ => {
+                self.since = now;
+                self.until = self.deadlines.of(self.deadlines.idle, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn timed_out(&self) -> Failure {
+        Failure::Io(self.phase, self.deadlines.passed(self.phase))
+    }
+
+    /// The response is over, and so is the request, or what is left of it is not wanted.
+    pub(crate) fn finish(mut self, now: Instant) {
+        self.leave(Code::NO_ERROR, now);
+    }
+
+    fn leave(&mut self, code: Code, now: Instant) {
+        self.left = true;
+        let stream = self.stream;
+        self.link.with(|state| state.vacate(stream, code, now));
+        self.link.freed(now);
+    }
+}
+
+impl Drop for OnStream {
+    fn drop(&mut self) {
+        if !self.left {
+            self.leave(Code::CANCEL, Instant::now());
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What the machine gives, takes back, and asks of its caller.
+
+use super::members::Expects;
+use super::waiters::WaiterId;
+use smallvec::SmallVec;
+use std::time::Instant;
+
+/// One unit of a pool's limits. It must go back to the pool that gave it.
+#[derive(Debug)]
+#[must_use = "a permit that is not given back is lost to the limits"]
+pub struct Permit {
+    pub(super) key: usize,
+    pub(super) stage: Stage,
+    /// What its call can use.
+    pub(super) expects: Expects,
+    pub(super) created: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Dialling,
+    /// For the first exchange of its connection.
+    Opened,
+    /// For a later one.
+    Reused,
+}
+
+impl Permit {
+    /// For a connection of `key` opened at `created` that has served before.
+    pub(super) fn again(key: usize, expects: Expects, created: Instant) -> Permit {
+        Permit { key, stage: Stage::Reused, expects, created }
+    }
+
+    /// Whether its connection has served an exchange before.
+    pub fn is_reused(&self) -> bool {
+        self.stage == Stage::Reused
+    }
+
+    /// When its connection was opened; for a dial, when it was permitted.
+    #[cfg(test)]
+    pub fn created(&self) -> Instant {
+        self.created
+    }
+}
+
+/// What an exchange may do.
+#[derive(Debug)]
+#[must_use]
+pub enum Grant<C, S> {
+    /// Use this open connection.
+    Lease(Permit, C),
+    /// Use the place that was taken on this one.
+    Shared(S),
+    /// Open a connection.
+    Dial(Permit),
+}
+
+/// The answer to [`Pool::acquire`](super::machine::Pool::acquire).
+#[derive(Debug)]
+#[must_use]
+pub enum Acquire<C, S> {
+    /// Go ahead.
+    Granted(Grant<C, S>),
+    /// A limit binds, or a dial is under way that may serve this exchange too.
+    Wait {
+        /// It will appear in [`Effects::wake`] when it can be
+        /// [claimed](super::machine::Pool::claim).
+        waiter: WaiterId,
+        /// Whether a [second look](super::machine::Pool::look_again) is due.
+        look_again: bool,
+    },
+}
+
+/// Whether a released connection can serve another exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It stands between two exchanges.
+    Reuse,
+    /// It cannot, or must not, be used again.
+    Close,
+}
+
+/// Something that left the pool.
+#[derive(Debug)]
+pub enum Left<C, S> {
+    /// A connection to close.
+    Exclusive(C),
+    /// The handle of a shared connection. Exchanges may still be under way on it.
+    Shared(S),
+    /// A place to [give back](super::Shareable::unreserve).
+    Place(S),
+}
+
+/// What the caller has to do once the pool is unlocked.
+#[derive(Debug)]
+pub struct Effects<C, S> {
+    /// Waiters whose grant can be [claimed](super::machine::Pool::claim) now.
+    pub wake: SmallVec<[WaiterId; 2]>,
+    /// What left the pool: drop it, or give it back.
+    pub left: Vec<Left<C, S>>,
+    /// Somebody began to wait, or ceased to: [`Pool::wants_news`](super::machine::Pool::wants_news)
+    /// may have changed.
+    pub waits: bool,
+}
+
+impl<C, S> Default for Effects<C, S> {
+    fn default() -> Self {
+        Effects { wake: SmallVec::new(), left: Vec::new(), waits: false }
+    }
+}
+
+impl<C, S> Effects<C, S> {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.wake.is_empty() && self.left.is_empty() && !self.waits
+    }
+}

@@ -1,0 +1,5 @@
+//! What lives longer than a head and a body: each is a body, or an upgraded stream, and a codec of
+//! `mimus_proto` over it.
+
+#[cfg(feature = "grpc")]
+pub mod grpc;

@@ -1,0 +1,129 @@
+//! How a connection opens and what our heads look like, as data.
+
+use super::hpack::{Huffman, Indexing};
+
+/// Declares the settings; their names and `Debug` come from the same table.
+macro_rules! settings {
+    ($($(#[$meta:meta])* $value:literal $name:ident,)+) => {
+        /// The identifier of a setting. Unknown values are kept, and may be sent.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct SettingId(pub u16);
+
+        impl SettingId {
+            $($(#[$meta])* pub const $name: Self = Self($value);)+
+        }
+
+        impl std::fmt::Debug for SettingId {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self.0 {
+                    $($value => f.write_str(stringify!($name)),)+
+                    other => write!(f, "{other:#x}"),
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// RFC 9113 section 6.5.2.
+    0x1 HEADER_TABLE_SIZE,
+    /// RFC 9113 section 6.5.2.
+    0x2 ENABLE_PUSH,
+    /// RFC 9113 section 6.5.2.
+    0x3 MAX_CONCURRENT_STREAMS,
+    /// RFC 9113 section 6.5.2.
+    0x4 INITIAL_WINDOW_SIZE,
+    /// RFC 9113 section 6.5.2.
+    0x5 MAX_FRAME_SIZE,
+    /// RFC 9113 section 6.5.2.
+    0x6 MAX_HEADER_LIST_SIZE,
+    /// RFC 8441 section 3.
+    0x8 ENABLE_CONNECT_PROTOCOL,
+    /// RFC 9218 section 2.1.
+    0x9 NO_RFC7540_PRIORITIES,
+}
+
+/// What a PRIORITY frame says, and a HEADERS frame may (RFC 7540 section 5.3; RFC 9113 section 5.3.2
+/// keeps the form and drops the meaning).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Priority {
+    /// The stream that this one depends on.
+    pub depends_on: u32,
+    /// Whether it alone does.
+    pub exclusive: bool,
+    /// The weight as on the wire: one less than what is meant.
+    pub weight: u8,
+}
+
+/// A pseudo-field of a request (RFC 9113 section 8.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pseudo {
+    /// `:method`
+    Method,
+    /// `:authority`
+    Authority,
+    /// `:scheme`
+    Scheme,
+    /// `:path`
+    Path,
+}
+
+/// How a connection opens and what our heads look like: data, so that a profile can say it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Opening {
+    /// Sent in this order. What it does not say has the default of RFC 9113 section 6.5.2.
+    pub settings: Vec<(SettingId, u32)>,
+    /// A WINDOW_UPDATE of the connection right behind SETTINGS. Zero is not sent.
+    pub window_increment: Option<u32>,
+    /// The first stream's identifier. Odd: an even one is taken as the next odd one.
+    pub first_stream: u32,
+    /// PRIORITY frames sent with the preface, each for the stream that it names.
+    pub priorities: Vec<(u32, Priority)>,
+    /// The order of a request's pseudo-fields; `:protocol` follows them.
+    pub pseudo: [Pseudo; 4],
+    /// In each HEADERS frame that opens a stream.
+    pub priority: Option<Priority>,
+    /// Whether Cookie is sent as one field for each cookie (RFC 9113 section 8.2.3).
+    pub cookie_crumbs: bool,
+    /// How strings are coded.
+    pub huffman: Huffman,
+    /// How a field goes into the dynamic table, given its name in lower case and its value.
+    pub indexing: fn(&[u8], &[u8]) -> Indexing,
+}
+
+impl Default for Opening {
+    /// No push, windows of 1 MiB for a stream and 4 MiB for the connection, header sections as large
+    /// as the default [`Limits`](super::Limits) take.
+    fn default() -> Self {
+        Self {
+            settings: vec![
+                (SettingId::ENABLE_PUSH, 0),
+                (SettingId::INITIAL_WINDOW_SIZE, 1 << 20),
+                (SettingId::MAX_HEADER_LIST_SIZE, 64 * 1024),
+            ],
+            window_increment: Some((4 << 20) - 65_535),
+            first_stream: 1,
+            priorities: Vec::new(),
+            pseudo: [Pseudo::Method, Pseudo::Scheme, Pseudo::Authority, Pseudo::Path],
+            priority: None,
+            cookie_crumbs: true,
+            huffman: Huffman::default(),
+            indexing: default_indexing,
+        }
+    }
+}
+
+/// Never what is secret, because a table entry can be probed for (RFC 7541 section 7.1); not what
+/// differs from request to request, because it would only push useful entries out.
+#[must_use]
+pub fn default_indexing(name: &[u8], _value: &[u8]) -> Indexing {
+    match name {
+        b"authorization" | b"proxy-authorization" | b"cookie" => Indexing::Never,
+        b":path" | b"content-length" | b"if-none-match" | b"if-modified-since" | b"if-match"
+        | b"if-range" | b"range" | b"date" | b"etag" | b"grpc-timeout" | b"traceparent" => {
+            Indexing::Without
+        }
+        _ => Indexing::Incremental,
+    }
+}

@@ -1,0 +1,312 @@
+//! A request's head and trailers: checked, then written as a header block.
+
+use http::Method;
+
+use super::frame;
+use super::frame::flag;
+use super::hpack::{Encoder, Huffman, Indexing};
+use super::opening::{Opening, Priority, Pseudo};
+use super::section::{is_connection_field, is_trailers};
+use super::settings::DEFAULT_TABLE;
+use crate::head::{Length, forbidden_in_trailers, parse_length};
+use crate::{ApiMisuse, Fields};
+
+/// What opens a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestLine<'a> {
+    /// The method, case kept.
+    pub method: &'a Method,
+    /// `http` or `https`, mostly. Not sent with a CONNECT that has no `protocol`.
+    pub scheme: &'a str,
+    /// Host and port, without userinfo. Empty: not sent.
+    pub authority: &'a str,
+    /// Path and query, or `*`. Not sent with a CONNECT that has no `protocol`.
+    pub path: &'a str,
+    /// `:protocol` of an extended CONNECT (RFC 8441).
+    pub protocol: Option<&'a str>,
+    /// The fields, in this order; names are sent in lower case. A Host that says the same as
+    /// `authority` is left out (RFC 9113 section 8.3.1).
+    pub fields: &'a Fields,
+    /// There is no body, and no trailers.
+    pub end: bool,
+}
+
+impl RequestLine<'_> {
+    fn is_tunnel(&self) -> bool {
+        self.method == Method::CONNECT && self.protocol.is_none()
+    }
+
+    /// Everything that could be wrong, before the encoder's table is touched. Gives the length that
+    /// the fields promise.
+    pub(super) fn check(&self) -> Result<Option<u64>, ApiMisuse> {
+        // RFC 8441 section 4.
+        if self.protocol.is_some() && self.method != Method::CONNECT {
+            return Err(ApiMisuse::ProtocolWithoutConnect);
+        }
+        // RFC 9113 section 8.3.1: no userinfo, and a path that is not empty.
+        let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        if !self.authority.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'@') {
+            return Err(ApiMisuse::InvalidAuthority);
+        }
+        if self.is_tunnel() {
+            // Section 8.5.
+            if self.authority.is_empty() {
+                return Err(ApiMisuse::InvalidAuthority);
+            }
+        } else if self.path.is_empty() || !plain(self.path) || !is_scheme(self.scheme) {
+            return Err(ApiMisuse::InvalidTarget);
+        }
+        if !self.protocol.is_none_or(|name| !name.is_empty() && plain(name)) {
+            return Err(ApiMisuse::InvalidTarget);
+        }
+        self.check_fields()
+    }
+
+    /// The lengths of the names that matter.
+    const LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 7 | 1 << 10 | 1 << 14 | 1 << 16 | 1 << 17;
+
+    fn check_fields(&self) -> Result<Option<u64>, ApiMisuse> {
+        let mut length = None;
+        for (name, value) in self.fields.raw_of_lengths(Self::LENGTHS) {
+            let mut lower = [0; 17];
+            let name = lower_of(name, &mut lower);
+            match name {
+                b"host" if !value.eq_ignore_ascii_case(self.authority.as_bytes()) => {
+                    return Err(ApiMisuse::HostMismatch);
+                }
+                b"te" if !is_trailers(value) => return Err(ApiMisuse::ConnectionField),
+                b"content-length" => {
+                    length = match (length, parse_length(value)) {
+                        (None, Length::Valid(length)) => Some(length),
+                        _ => return Err(ApiMisuse::ContentLengthMismatch),
+                    }
+                }
+                name if is_connection_field(name) => return Err(ApiMisuse::ConnectionField),
+                _ => {}
+            }
+        }
+        // RFC 9113 section 8.1.1.
+        if self.end && length.is_some_and(|length| length > 0) {
+            return Err(ApiMisuse::ContentLengthMismatch);
+        }
+        Ok(length)
+    }
+}
+
+/// Whether none of these fields speaks of the connection, which HTTP/2 has no place for (RFC 9113
+/// section 8.2.2).
+#[must_use]
+pub fn can_carry(fields: &Fields) -> bool {
+    let mut room = [0; 17];
+    fields.raw_of_lengths(RequestLine::LENGTHS).all(|(name, value)| {
+        match lower_of(name, &mut room) {
+            b"te" => is_trailers(value),
+            name => !is_connection_field(name),
+        }
+    })
+}
+
+/// A name of at most 17 bytes in lower case.
+fn lower_of<'a>(name: &[u8], room: &'a mut [u8; 17]) -> &'a [u8] {
+    let len = name.len().min(room.len());
+    room[..len].copy_from_slice(&name[..len]);
+    room[..len].make_ascii_lowercase();
+    &room[..len]
+}
+
+/// RFC 3986 section 3.1.
+fn is_scheme(scheme: &str) -> bool {
+    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// RFC 9110 section 6.5.1 and RFC 9113 section 8.1: what trailers must not hold.
+pub(super) fn check_trailers(trailers: &Fields) -> Result<(), ApiMisuse> {
+    for (name, _) in trailers.raw() {
+        let mut lower = [0; 17];
+        if forbidden_in_trailers(name)
+            || (name.len() <= 17 && is_connection_field(lower_of(name, &mut lower)))
+        {
+            return Err(ApiMisuse::ForbiddenTrailer);
+        }
+    }
+    Ok(())
+}
+
+/// Names up to this length are put into lower case in place.
+const SHORT: usize = 32;
+
+/// Writes heads in the manner of an [`Opening`].
+#[derive(Debug)]
+pub(super) struct HeadWriter {
+    encoder: Encoder,
+    pseudo: [Pseudo; 4],
+    priority: Option<Priority>,
+    crumbs: bool,
+    huffman: Huffman,
+    indexing: fn(&[u8], &[u8]) -> Indexing,
+    last: Last,
+    /// Long names in lower case.
+    long_name: Vec<u8>,
+}
+
+/// The last list of fields, and what was written for it, if that put nothing into the encoder's table:
+/// the next request mostly has the same fields, and then is the same bytes.
+#[derive(Debug, Default)]
+struct Last {
+    lines: Vec<u8>,
+    block: Vec<u8>,
+    /// How many entries the table had seen then.
+    inserted: u32,
+}
+
+impl Last {
+    /// Lists that take more than this are not kept.
+    const MOST: usize = 4096;
+
+    fn block_of(&self, lines: Option<&[u8]>, inserted: u32) -> Option<&[u8]> {
+        let same = lines == Some(&self.lines) && inserted == self.inserted;
+        (same && !self.lines.is_empty()).then_some(&self.block)
+    }
+
+    fn keep(&mut self, lines: &[u8], block: &[u8], inserted: u32) {
+        self.forget();
+        if lines.len() <= Self::MOST && block.len() <= Self::MOST {
+            self.lines.extend_from_slice(lines);
+            self.block.extend_from_slice(block);
+            self.inserted = inserted;
+        }
+    }
+
+    fn forget(&mut self) {
+        self.lines.clear();
+        self.block.clear();
+    }
+}
+
+impl HeadWriter {
+    pub(super) fn new(opening: &Opening, cap: u32) -> Self {
+        Self {
+            encoder: Encoder::with_cap(DEFAULT_TABLE, cap),
+            pseudo: opening.pseudo,
+            priority: opening.priority,
+            crumbs: opening.cookie_crumbs,
+            huffman: opening.huffman,
+            indexing: opening.indexing,
+            last: Last::default(),
+            long_name: Vec::new(),
+        }
+    }
+
+    pub(super) fn set_table(&mut self, size: u32) {
+        self.last.forget();
+        self.encoder.set_max_size(size);
+    }
+
+    /// Writes the HEADERS frame of a checked request, and CONTINUATION where it needs them.
+    pub(super) fn request(
+        &mut self,
+        out: &mut Vec<u8>,
+        stream: u32,
+        line: &RequestLine<'_>,
+        max_frame: usize,
+    ) {
+        let start = frame::begin_block(out);
+        let mut flags = if line.end { flag::END_STREAM } else { 0 };
+        if let Some(priority) = self.priority {
+            flags |= flag::PRIORITY;
+            out.extend_from_slice(&frame::priority_bytes(priority));
+        }
+        self.encoder.begin(out);
+        for pseudo in self.pseudo {
+            self.pseudo_field(out, pseudo, line);
+        }
+        if let Some(protocol) = line.protocol {
+            self.field(out, b":protocol", protocol.as_bytes());
+        }
+        self.fields(out, line.fields);
+        frame::finish_block(out, start, stream, flags, max_frame);
+    }
+
+    fn pseudo_field(&mut self, out: &mut Vec<u8>, pseudo: Pseudo, line: &RequestLine<'_>) {
+        match pseudo {
+            Pseudo::Method => self.field(out, b":method", line.method.as_str().as_bytes()),
+            Pseudo::Authority if line.authority.is_empty() => {}
+            Pseudo::Authority => self.field(out, b":authority", line.authority.as_bytes()),
+            // RFC 9113 section 8.5.
+            Pseudo::Scheme | Pseudo::Path if line.is_tunnel() => {}
+            Pseudo::Scheme => self.field(out, b":scheme", line.scheme.as_bytes()),
+            Pseudo::Path => self.field(out, b":path", line.path.as_bytes()),
+        }
+    }
+
+    /// Writes the HEADERS frame of checked trailers, which ends the stream.
+    pub(super) fn trailers(
+        &mut self,
+        out: &mut Vec<u8>,
+        stream: u32,
+        trailers: &Fields,
+        max_frame: usize,
+    ) {
+        let start = frame::begin_block(out);
+        self.encoder.begin(out);
+        self.fields(out, trailers);
+        frame::finish_block(out, start, stream, flag::END_STREAM, max_frame);
+    }
+
+    fn fields(&mut self, out: &mut Vec<u8>, fields: &Fields) {
+        let inserted = self.encoder.inserted();
+        if let Some(block) = self.last.block_of(fields.lines(), inserted) {
+            return out.extend_from_slice(block);
+        }
+        let start = out.len();
+        self.each_field(out, fields);
+        if let Some(lines) = fields.lines().filter(|_| self.encoder.inserted() == inserted) {
+            self.last.keep(lines, &out[start..], inserted);
+        }
+    }
+
+    fn each_field(&mut self, out: &mut Vec<u8>, fields: &Fields) {
+        let mut long = std::mem::take(&mut self.long_name);
+        for (name, value) in fields.raw() {
+            // RFC 9113 section 8.2: lower case before it is compressed.
+            let mut short = [0; SHORT];
+            let name = match short.get_mut(..name.len()) {
+                Some(front) => {
+                    front.copy_from_slice(name);
+                    // All of it: so many bytes are one or two operations.
+                    short.make_ascii_lowercase();
+                    &short[..name.len()]
+                }
+                None => {
+                    long.clear();
+                    long.extend_from_slice(name);
+                    long.make_ascii_lowercase();
+                    &long[..]
+                }
+            };
+            match name.len() {
+                // The authority says it.
+                4 if name == b"host" => {}
+                6 if name == b"cookie" && self.crumbs => self.cookies(out, value),
+                _ => self.field(out, name, value),
+            }
+        }
+        self.long_name = long;
+    }
+
+    /// RFC 9113 section 8.2.3: a cookie that changes spoils no other.
+    fn cookies(&mut self, out: &mut Vec<u8>, value: &[u8]) {
+        for crumb in value.split(|&byte| byte == b';') {
+            let crumb = crumb.trim_ascii();
+            if !crumb.is_empty() {
+                self.field(out, b"cookie", crumb);
+            }
+        }
+    }
+
+    fn field(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+        let how = (self.indexing)(name, value);
+        self.encoder.field(name, value, how, self.huffman, out);
+    }
+}
