@@ -1,8 +1,11 @@
 //! Mimus as a measured client, as its user gets it: the default client, to which only the authority
 //! of the bench's server is added when TLS is measured. For cold connections it keeps none idle.
 
+mod grpc;
+
 use std::process::ExitCode;
 
+use grpc::Calls;
 use mimus::{Body, ClientBuilder, TlsConfig, Version, blocking};
 use mimus_bench_kit::{
     Ask, AsyncPeer, Binary, BlockingPeer, Cold, Config, Deliver, Job, Outgoing, PeerError,
@@ -19,7 +22,7 @@ fn main() -> ExitCode {
     Binary::new("mimus", env!("CARGO_PKG_VERSION"))
         .with_async(ASYNC, |setup| {
             let client = set_up(mimus::Client::builder(), setup)?.build()?;
-            Ok(Async { client, protocol: setup.protocol })
+            Ok(Async { client, protocol: setup.protocol, calls: Calls::default() })
         })
         .with_blocking(BLOCKING, |setup| {
             let client = set_up(blocking::Client::builder(), setup)?.build()?;
@@ -41,22 +44,20 @@ fn set_up<M>(mut builder: ClientBuilder<M>, setup: &Setup) -> Result<ClientBuild
     Ok(builder)
 }
 
-/// Why what is to be spoken cannot be, if so.
-fn unspoken(protocol: Protocol) -> Option<String> {
-    let spoken = matches!(protocol, Protocol::Http1 | Protocol::Http2);
-    (!spoken).then(|| format!("this build does not speak {}", protocol.name()))
-}
-
 #[derive(Clone)]
 struct Async {
     client: mimus::Client,
     protocol: Protocol,
+    calls: Calls,
 }
 
 impl AsyncPeer for Async {
     const COLD: Cold = Cold::Configured;
 
     async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
+        if self.protocol.is_grpc() {
+            return self.calls.unary(&self.client, self.protocol, ask, seen).await;
+        }
         let request = match ask.upload {
             Outgoing::None => self.client.get(ask.url),
             Outgoing::Known(bytes) => self.client.post(ask.url).body(bytes),
@@ -72,10 +73,6 @@ impl AsyncPeer for Async {
             seen.piece(&piece);
         }
         Ok(())
-    }
-
-    fn unsupported(&self, _: &Job) -> Option<String> {
-        unspoken(self.protocol)
     }
 }
 
@@ -106,6 +103,6 @@ impl BlockingPeer for Blocking {
     }
 
     fn unsupported(&self, _: &Job) -> Option<String> {
-        unspoken(self.protocol)
+        self.protocol.is_grpc().then(|| "its calls of gRPC are awaited".to_owned())
     }
 }
