@@ -28,7 +28,7 @@ use peer::Peer;
 /// What a right client makes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A whole answer: a status of 2xx and [`BadH2::body`] bytes, of which the first are `ok`.
+    /// A whole answer: a status of 2xx and as many bytes as the row says, of which the first are `ok`.
     Answer,
     /// An error that blames the peer for breaking the protocol.
     Protocol,
