@@ -56,7 +56,8 @@ impl AsyncPeer for Async {
 
     async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
         if self.protocol.is_grpc() {
-            return self.calls.unary(&self.client, self.protocol, ask, seen).await;
+            // Boxed, so that it takes no room in the futures of the other protocols.
+            return Box::pin(self.calls.unary(&self.client, self.protocol, ask, seen)).await;
         }
         let request = match ask.upload {
             Outgoing::None => self.client.get(ask.url),
