@@ -171,13 +171,8 @@ impl<'a> Call<'a> {
         let mut authority = "";
         if ready.is_shared() {
             wire::suit_http2(&mut fields);
-            // The user's own, if there is one. It stands first unless a hook saw to that.
-            authority = match fields.get_index(0) {
-                Some((name, value)) if name.eq_ignore_ascii_case("host") => {
-                    std::str::from_utf8(value).unwrap_or_default()
-                }
-                _ => fields.get_str("host").unwrap_or_default(),
-            };
+            // The user's own, if there is one.
+            authority = fields.get_str("host").unwrap_or_default();
         }
         let asked = wire::target(&self.request, forwards);
         let line = RequestLine {

@@ -255,15 +255,18 @@ impl fmt::Display for Error {
         if let Some(url) = &self.0.url {
             write!(f, " for {url}")?;
         }
-        if f.alternate() {
-            let mut cause = self.source();
-            while let Some(error) = cause {
-                write!(f, ": {error}")?;
-                cause = error.source();
-            }
-        }
-        Ok(())
+        write_causes(f, self)
     }
+}
+
+/// The chain of causes behind an error's own line, where `{:#}` asks for it.
+pub(crate) fn write_causes(f: &mut fmt::Formatter<'_>, error: &dyn StdError) -> fmt::Result {
+    let mut cause = error.source().filter(|_| f.alternate());
+    while let Some(error) = cause {
+        write!(f, ": {error}")?;
+        cause = error.source();
+    }
+    Ok(())
 }
 
 impl fmt::Debug for Error {

@@ -211,16 +211,8 @@ fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
 /// Takes out what HTTP/2 has no place for, because it speaks of the connection or frames the body
 /// (RFC 9113 section 8.2.2).
 pub(crate) fn suit_http2(fields: &mut Cow<'_, Fields>) {
-    let unfit = |name: &str, value: &[u8]| match name.len() {
-        2 => name.eq_ignore_ascii_case("te") && !value.eq_ignore_ascii_case(b"trailers"),
-        7 => name.eq_ignore_ascii_case("upgrade"),
-        10 => ["connection", "keep-alive"].iter().any(|n| name.eq_ignore_ascii_case(n)),
-        16 => name.eq_ignore_ascii_case("proxy-connection"),
-        17 => name.eq_ignore_ascii_case("transfer-encoding"),
-        _ => false,
-    };
     if !h2::can_carry(fields) {
-        fields.to_mut().retain(|name, value| !unfit(name, value));
+        fields.to_mut().retain(|name, value| h2::can_carry_field(name.as_bytes(), value));
     }
 }
 

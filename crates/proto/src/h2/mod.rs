@@ -129,6 +129,6 @@ pub use client::{Busy, Client};
 pub use code::Code;
 pub use limits::Limits;
 pub use opening::{Opening, Priority, Pseudo, SettingId, default_indexing};
-pub use request::{RequestLine, can_carry};
+pub use request::{RequestLine, can_carry, can_carry_field};
 pub use settings::PeerSettings;
 pub use stream::{Sent, Stream, StreamError};

@@ -97,13 +97,18 @@ impl RequestLine<'_> {
 /// section 8.2.2).
 #[must_use]
 pub fn can_carry(fields: &Fields) -> bool {
-    let mut room = [0; 17];
-    fields.raw_of_lengths(RequestLine::LENGTHS).all(|(name, value)| {
-        match lower_of(name, &mut room) {
+    fields.raw_of_lengths(RequestLine::LENGTHS).all(|(name, value)| can_carry_field(name, value))
+}
+
+/// Whether this field does not speak of the connection. The name may be in any case.
+#[must_use]
+pub fn can_carry_field(name: &[u8], value: &[u8]) -> bool {
+    // No name that does is longer.
+    name.len() > 17
+        || match lower_of(name, &mut [0; 17]) {
             b"te" => is_trailers(value),
             name => !is_connection_field(name),
         }
-    })
 }
 
 /// A name of at most 17 bytes in lower case.

@@ -81,8 +81,9 @@ pub(super) struct State {
     pub(super) leader: Leader,
     pub(super) task: Task,
     crowd: Arc<Crowd>,
-    /// Streams that were not given up, and places promised to exchanges that are not streams yet.
+    /// Streams that were not given up.
     pub(super) owned: usize,
+    /// Places promised to exchanges that are not streams yet.
     pub(super) reserved: u32,
     /// Whether a stream was ever opened.
     pub(super) served: bool,
@@ -271,8 +272,8 @@ impl State {
         Poll::Pending
     }
 
-    /// Writes what there is to write, if that can be done without waiting for it.
-    /// Otherwise by who drives.
+    /// Writes what there is to write, if that can be done without waiting for it; otherwise who drives
+    /// does.
     pub(super) fn flush(&mut self) {
         if !self.owes() {
             return;

@@ -193,12 +193,7 @@ impl OnStream {
                     state.flush();
                     return Ok(Poll::Ready(Some(event)));
                 }
-                if state.is_expired(stream) {
-                    // The server may be gone, which others want to know.
-                    state.doubt(self.since);
-                    return Err(self.timed_out());
-                }
-                Ok(state.poll_news(cx, stream, self.until).map(|()| None))
+                Ok(self.poll_news(state, cx)?.map(|()| None))
             })?;
             match polled {
                 Poll::Ready(Some(event)) => return Poll::Ready(Ok(event)),
@@ -227,12 +222,7 @@ impl OnStream {
                     state.stand_up(stream);
                     return Ok(Poll::Ready(true));
                 }
-                if state.is_expired(stream) {
-                    // The server may be gone, which others want to know.
-                    state.doubt(self.since);
-                    return Err(self.timed_out());
-                }
-                Ok(state.poll_news(cx, stream, self.until).map(|()| false))
+                Ok(self.poll_news(state, cx)?.map(|()| false))
             })?;
             match polled {
                 Poll::Ready(true) => return Poll::Ready(Ok(())),
@@ -240,6 +230,16 @@ impl OnStream {
                 Poll::Pending => return Poll::Pending,
             }
         }
+    }
+
+    /// Waits for news, or until the phase is over.
+    fn poll_news(&self, state: &mut State, cx: &mut Context<'_>) -> Result<Poll<()>, Failure> {
+        if state.is_expired(self.stream) {
+            // The server may be gone, which others want to know.
+            state.doubt(self.since);
+            return Err(self.timed_out());
+        }
+        Ok(state.poll_news(cx, self.stream, self.until))
     }
 
     fn take_event(&mut self, state: &mut State, stream: Stream) -> Result<Option<Event>, Failure> {

@@ -161,14 +161,7 @@ impl fmt::Display for Status {
         if !self.message().is_empty() {
             write!(f, ": {}", self.message())?;
         }
-        if f.alternate() {
-            let mut cause = self.source();
-            while let Some(error) = cause {
-                write!(f, ": {error}")?;
-                cause = error.source();
-            }
-        }
-        Ok(())
+        crate::error::write_causes(f, self)
     }
 }
 
