@@ -110,7 +110,7 @@ async fn meet(origin: &Origin, row: &BadH2) -> Result<Whole, Outcome> {
         }
         last = one(&mut send, row.ask).await;
         // Let it say what it has to say before it is dropped.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let _ = timeout(WAIT, heard(origin, row, &last)).await;
         driver.abort();
         if last.is_ok() || row.connections == 1 {
             break;
@@ -137,11 +137,23 @@ async fn judge(origin: &Origin, row: &BadH2) -> Option<String> {
         }
         Err(Outcome::Protocol | Outcome::Limit) if !row.codes.is_empty() => {
             let codes = said(origin);
-            let right =
-                codes.iter().any(|code| row.codes.contains(code) || *code == PROTOCOL_ERROR);
-            (!right).then(|| format!("{}: said {codes:?}, not one of {:?}", row.name, row.codes))
+            (!rightly(row, &codes))
+                .then(|| format!("{}: said {codes:?}, not one of {:?}", row.name, row.codes))
         }
         Err(_) => None,
+    }
+}
+
+/// Whether one of these codes is right for the row.
+fn rightly(row: &BadH2, codes: &[u32]) -> bool {
+    codes.iter().any(|code| row.codes.contains(code) || *code == PROTOCOL_ERROR)
+}
+
+/// Waits until the origin has read the right code of a client that ended so, where it owes one.
+async fn heard(origin: &Origin, row: &BadH2, met: &Result<Whole, Outcome>) {
+    let owed = matches!(met, Err(Outcome::Protocol | Outcome::Limit)) && !row.codes.is_empty();
+    while owed && !rightly(row, &said(origin)) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
