@@ -106,6 +106,7 @@ impl Conn {
             self.unread += slot.push(Event::Informational(head));
             return Ok(());
         }
+        slot.length_known = left.is_some();
         slot.recv = if end { Recv::Ended { told: false } } else { Recv::Body { left } };
         self.unread += slot.push(Event::Head(head));
         Ok(())
