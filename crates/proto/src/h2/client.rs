@@ -120,7 +120,7 @@ impl Client {
 
     /// Fills `slices` with the bytes to write next; says how many it filled. Zero when there are
     /// none. Control frames and heads go ahead of data that was not made frames yet, which is made as
-    /// there is room for 64 KiB: nine slices take all of it.
+    /// there is room for 128 KiB: seventeen slices take all of it.
     pub fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         self.conn.commit();
         self.conn.out.poll_transmit(slices)

@@ -15,7 +15,7 @@ use super::super::room::{Intake, Room};
 use crate::observe::ConnectionInfo;
 
 /// The most slices of one gathered write.
-const SLICES: usize = 16;
+const SLICES: usize = 20;
 
 /// How much a read may bring for the next to be offered no more than a head's room.
 const LITTLE: usize = 4 * 1024;
