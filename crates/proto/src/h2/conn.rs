@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::flood::{Floods, Ration};
 use super::flow::{RecvWindow, SendWindow};
 use super::hpack::Decoder;
-use super::outbox::Outbox;
+use crate::outbox::Outbox;
 use super::receive::{Block, Reading};
 use super::request::HeadWriter;
 use super::settings::{DEFAULT_WINDOW, Local, MAX_WINDOW};
