@@ -59,10 +59,8 @@ impl TryFrom<Bytes> for Utf8Bytes {
 
     #[inline]
     fn try_from(bytes: Bytes) -> Result<Self, NotUtf8> {
-        match simdutf8::basic::from_utf8(&bytes) {
-            Ok(_) => Ok(Self(bytes)),
-            Err(_) => Err(NotUtf8),
-        }
+        text(&bytes)?;
+        Ok(Self(bytes))
     }
 }
 
@@ -126,6 +124,32 @@ impl fmt::Display for Utf8Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
+}
+
+/// What is shorter than this is checked for ASCII by words first: the vectors of `simdutf8` begin here.
+const SHORT: usize = 64;
+
+/// The bytes as text.
+#[inline]
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, NotUtf8> {
+    if bytes.len() < SHORT && is_ascii(bytes) {
+        // SAFETY: ASCII is UTF-8.
+        return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
+    }
+    simdutf8::basic::from_utf8(bytes).map_err(|_| NotUtf8)
+}
+
+/// Whether no byte has its highest bit set. The last word overlaps the one before it.
+#[inline]
+fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return bytes.iter().fold(0, |all, byte| all | byte) < 0x80;
+    };
+    let (words, _) = bytes.as_chunks::<8>();
+    let all =
+        words.iter().fold(u64::from_ne_bytes(*last), |all, word| all | u64::from_ne_bytes(*word));
+    all & HIGH == 0
 }
 
 /// Goes on with checking `bytes`, of which the first `checked` are whole characters: says how many are

@@ -25,6 +25,13 @@ const LEN_64: u8 = 127;
 /// The bit of byte 0 that permessage-deflate uses (RFC 7692 section 6), where [`Header::rsv`] has it.
 pub const RSV1: u8 = 0x40;
 
+/// Masks `payload`, or unmasks it, which is the same (RFC 6455 section 5.3). `key` begins with what
+/// the first byte is masked with.
+#[inline]
+pub fn apply_mask(payload: &mut [u8], key: [u8; 4]) {
+    crate::simd::mask::in_place(payload, key);
+}
+
 /// What a frame is (RFC 6455 section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -103,24 +110,23 @@ impl Header {
                 return Err(PeerMisbehaved::ControlFragmented);
             }
         }
-        let (len, mut at) = match short {
-            LEN_16 => match bytes.get(2..4) {
-                Some(&[high, low]) => (u64::from(u16::from_be_bytes([high, low])), 4),
-                _ => return Ok(None),
-            },
-            LEN_64 => match bytes.get(2..10).and_then(|bytes| bytes.try_into().ok()) {
-                Some(bytes) => (u64::from_be_bytes(bytes), 10),
-                None => return Ok(None),
-            },
-            short => (u64::from(short), 2),
+        // RFC 6455 section 5.2: in the shortest form, and the highest bit of 64 is 0.
+        let (len, mut at, shortest) = match short {
+            LEN_16 => {
+                let Some(&[high, low]) = bytes.get(2..4) else { return Ok(None) };
+                let len = u64::from(u16::from_be_bytes([high, low]));
+                (len, 4, len >= u64::from(LEN_16))
+            }
+            LEN_64 => {
+                let Some(len) = bytes.get(2..10).and_then(<[u8]>::first_chunk) else {
+                    return Ok(None);
+                };
+                let len = u64::from_be_bytes(*len);
+                (len, 10, len > u64::from(u16::MAX) && len >> 63 == 0)
+            }
+            short => (u64::from(short), 2, true),
         };
-        // RFC 6455 section 5.2: the minimal number of bytes, and the highest bit of 64 is 0.
-        let shortest = match short {
-            LEN_16 => u64::from(LEN_16)..u64::from(u16::MAX) + 1,
-            LEN_64 => u64::from(u16::MAX) + 1..1 << 63,
-            _ => 0..u64::from(LEN_16),
-        };
-        if !shortest.contains(&len) {
+        if !shortest {
             return Err(PeerMisbehaved::FrameLength);
         }
         let mut mask = None;

@@ -63,8 +63,8 @@ impl Prepared {
 
     /// All frames as a server sends them.
     #[must_use]
-    pub fn wire(&self) -> Bytes {
-        self.wire.clone()
+    pub fn bytes(&self) -> &Bytes {
+        &self.wire
     }
 
     /// The most that all of it takes with masking keys.

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::frame::{Header, Opcode, RSV1, payload};
 use super::codec::Inflate;
+use super::frame::{Header, Opcode, RSV1, payload};
 use super::{Close, Kind, Limits, Message, OwnedMessage, Role, Utf8Bytes};
 use crate::simd::mask;
-use crate::simd::utf8::check_more;
+use crate::simd::utf8::{check_more, text};
 use crate::{Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 
 /// An assembled message leaves no more room than this behind.
@@ -47,6 +47,8 @@ pub struct Reader {
     gathered: Vec<u8>,
     role: Role,
     limits: Limits,
+    /// The most that a frame may have that is a message: both limits hold for it.
+    in_one_max: u64,
     inflate: Option<Box<Inflate>>,
     eof: bool,
     /// Bytes that came and are not in `buf` any more.
@@ -113,6 +115,7 @@ impl Reader {
             gathered: Vec::new(),
             role,
             limits,
+            in_one_max: limits.frame.min(limits.message) as u64,
             inflate: None,
             eof: false,
             gone: 0,
@@ -244,10 +247,11 @@ impl Reader {
 
     /// Takes what was just found out of the buffer.
     fn cut(&mut self, range: Range<usize>) -> Bytes {
-        self.buf.advance(range.start);
         self.start = 0;
         self.gone += range.end as u64;
-        self.buf.split_to(range.len()).freeze()
+        let mut bytes = self.buf.split_to(range.end).freeze();
+        bytes.advance(range.start);
+        bytes
     }
 
     #[cold]
@@ -258,7 +262,7 @@ impl Reader {
     }
 
     /// Goes on to the end of the next whole thing.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) -> Result<Option<Whole>, Error> {
         loop {
             if !matches!(self.state, State::Header)
@@ -285,7 +289,10 @@ impl Reader {
                 self.look_ahead(&header, size)?;
                 return self.dry();
             };
-            let done = std::mem::take(&mut self.seen).unmasked;
+            let done = self.seen.unmasked;
+            if self.seen.missing > 0 {
+                self.seen = Seen::default();
+            }
             if let Some(key) = header.mask {
                 mask::in_place(&mut self.buf[range.start + done..range.end], turned(key, done));
             }
@@ -300,13 +307,27 @@ impl Reader {
     /// What of a header depends on who reads it, and on what came before.
     #[inline]
     fn judge(&self, header: &Header) -> Result<(), Error> {
-        use PeerMisbehaved as P;
         // RFC 6455 section 5.1: a client masks, a server does not.
-        match (self.role, header.mask) {
-            (Role::Client, None) | (Role::Server, Some(_)) => {}
-            (Role::Client, Some(_)) => return Err(P::MaskForbidden.into()),
-            (Role::Server, None) => return Err(P::MaskMissing.into()),
+        if header.mask.is_some() != (self.role == Role::Server) {
+            return Err(match self.role {
+                Role::Client => PeerMisbehaved::MaskForbidden.into(),
+                Role::Server => PeerMisbehaved::MaskMissing.into(),
+            });
         }
+        let starts = matches!(header.opcode, Opcode::Text | Opcode::Binary);
+        if !starts || header.rsv != 0 || self.open.is_some() {
+            return self.judge_sequence(header);
+        }
+        if header.len > self.in_one_max {
+            return Err(self.too_long(header.len));
+        }
+        Ok(())
+    }
+
+    /// The same for what is not simply the beginning of a message.
+    #[cold]
+    fn judge_sequence(&self, header: &Header) -> Result<(), Error> {
+        use PeerMisbehaved as P;
         if header.rsv != 0 {
             // RFC 7692 section 6.2: the bit stands on the first frame of a message, and on no other.
             let starts = matches!(header.opcode, Opcode::Text | Opcode::Binary);
@@ -320,19 +341,28 @@ impl Reader {
         let gathered = match (&self.open, header.opcode) {
             (None, Opcode::Continuation) => return Err(P::FragmentWithoutStart.into()),
             (None, _) => 0,
-            (Some(open), Opcode::Continuation) if open.compressed => 0,
             (Some(_), Opcode::Continuation) => self.gathered.len(),
             (Some(_), _) => return Err(P::FragmentInterrupted.into()),
         };
         if header.len > self.limits.frame as u64 {
             return Err(LimitExceeded::FrameBytes.into());
         }
+        // What is compressed is measured as it is inflated.
         let compressed = header.rsv != 0 || self.open.is_some_and(|open| open.compressed);
         let room = self.limits.message.saturating_sub(gathered);
         if !compressed && header.len > room as u64 {
             return Err(LimitExceeded::MessageBytes.into());
         }
         Ok(())
+    }
+
+    #[cold]
+    fn too_long(&self, len: u64) -> Error {
+        if len > self.limits.frame as u64 {
+            LimitExceeded::FrameBytes.into()
+        } else {
+            LimitExceeded::MessageBytes.into()
+        }
     }
 
     /// Unmasks and checks what is here of a payload, so that text that can never be is refused at once
@@ -367,8 +397,7 @@ impl Reader {
             let kind = if header.opcode == Opcode::Text { Kind::Text } else { Kind::Binary };
             self.open = Some(Open { kind, compressed: header.rsv != 0, checked: 0 });
         }
-        self.state =
-            State::Piece(Piece { left: header.len, fin: header.fin, mask: header.mask });
+        self.state = State::Piece(Piece { left: header.len, fin: header.fin, mask: header.mask });
     }
 
     /// Anywhere but before a header. `None`: a header is next after all.
@@ -444,7 +473,7 @@ impl Reader {
 #[inline]
 fn view(opcode: Opcode, bytes: &[u8]) -> Result<Message<'_>, PeerMisbehaved> {
     Ok(match opcode {
-        Opcode::Text => match simdutf8::basic::from_utf8(bytes) {
+        Opcode::Text => match text(bytes) {
             Ok(text) => Message::Text(text),
             Err(_) => return Err(PeerMisbehaved::InvalidUtf8),
         },

@@ -131,7 +131,11 @@ impl<M: Masking> Writer<M> {
     pub fn send_prepared(&mut self, prepared: &Prepared) -> Result<(), ApiMisuse> {
         self.check_idle()?;
         let Some(mut key) = self.masking.key() else {
-            self.out.data(prepared.wire());
+            if prepared.bytes().len() < KEEP_FROM {
+                self.out.text().extend_from_slice(prepared.bytes());
+            } else {
+                self.out.data(prepared.bytes().clone());
+            }
             return Ok(());
         };
         let out = self.out.text();
