@@ -2,7 +2,11 @@
 
 mod close;
 mod connection;
+#[cfg(feature = "ws-deflate")]
+pub mod deflate;
+mod extension;
 mod frame;
+pub mod handshake;
 mod masking;
 mod message;
 #[cfg(not(feature = "ws-deflate"))]
@@ -12,6 +16,8 @@ mod reader;
 mod timers;
 mod writer;
 
+#[cfg(feature = "ws-deflate")]
+use deflate as codec;
 #[cfg(not(feature = "ws-deflate"))]
 use no_deflate as codec;
 
