@@ -81,6 +81,8 @@ const PONGS_AHEAD: u32 = 64;
 pub struct Connection<M> {
     reader: Reader,
     talk: Talk<M>,
+    /// What was looked at was answered.
+    answered: bool,
 }
 
 /// All but what is heard.
@@ -117,6 +119,7 @@ impl<M: Masking> Connection<M> {
                 pongs: Pongs::default(),
                 eof: false,
             },
+            answered: false,
         }
     }
 
@@ -156,6 +159,28 @@ impl<M: Masking> Connection<M> {
         self.reader.missing()
     }
 
+    /// Whether the next thing the peer said is here: [`poll`](Self::poll) gives it, then. Pings and closes
+    /// are answered by now. For callers that wait first and borrow then.
+    ///
+    /// # Errors
+    /// As for [`poll`](Self::poll).
+    #[inline]
+    pub fn look(&mut self) -> Result<bool, Error> {
+        match self.reader.look() {
+            Ok(here) => {
+                if here
+                    && !self.answered
+                    && let Some(control) = self.reader.found_control()
+                {
+                    self.talk.hear(&control);
+                    self.answered = true;
+                }
+                Ok(here)
+            }
+            Err(error) => Err(self.talk.fail(error)),
+        }
+    }
+
     /// The next thing the peer said, lent; `None` until more bytes come. Pings and closes are answered
     /// by then: they are given out to be known, not to be acted on.
     ///
@@ -165,7 +190,9 @@ impl<M: Masking> Connection<M> {
     pub fn poll(&mut self) -> Result<Option<Message<'_>>, Error> {
         match self.reader.poll() {
             Ok(Some(message)) => {
-                if !matches!(message, Message::Text(_) | Message::Binary(_)) {
+                if !matches!(message, Message::Text(_) | Message::Binary(_))
+                    && !std::mem::take(&mut self.answered)
+                {
                     self.talk.hear(&message);
                 }
                 Ok(Some(message))
@@ -183,7 +210,9 @@ impl<M: Masking> Connection<M> {
     pub fn poll_owned(&mut self) -> Result<Option<OwnedMessage>, Error> {
         match self.reader.poll_owned() {
             Ok(Some(message)) => {
-                if !matches!(message, OwnedMessage::Text(_) | OwnedMessage::Binary(_)) {
+                if !matches!(message, OwnedMessage::Text(_) | OwnedMessage::Binary(_))
+                    && !std::mem::take(&mut self.answered)
+                {
                     self.talk.hear(&message.as_message());
                 }
                 Ok(Some(message))

@@ -41,6 +41,8 @@ pub struct Reader {
     state: State,
     /// The message that comes in fragments.
     open: Option<Open>,
+    /// What was found and not given out yet.
+    found: Option<Whole>,
     /// How far the frame at `start` was looked at while it is not whole.
     seen: Seen,
     /// What came of a message in fragments, or in compressed form; or all of the last such.
@@ -111,6 +113,7 @@ impl Reader {
             start: 0,
             state: State::Header,
             open: None,
+            found: None,
             seen: Seen::default(),
             gathered: Vec::new(),
             role,
@@ -133,6 +136,9 @@ impl Reader {
     /// all of it was given out it is empty, with all its room; otherwise making room in it is what moves
     /// the rest, if it has to be moved.
     pub fn recv_buf(&mut self) -> &mut BytesMut {
+        if self.found.is_some() {
+            return &mut self.buf;
+        }
         self.release();
         self.gone += self.start as u64;
         if self.start == self.buf.len() {
@@ -199,6 +205,36 @@ impl Reader {
         }
     }
 
+    /// Whether the next message or control frame is here: [`poll`](Self::poll) gives it, then.
+    ///
+    /// # Errors
+    /// As for [`poll`](Self::poll).
+    #[inline]
+    pub fn look(&mut self) -> Result<bool, Error> {
+        if self.found.is_none() {
+            self.found = self.step()?;
+        }
+        Ok(self.found.is_some())
+    }
+
+    /// What was found, if it is a control frame.
+    pub(super) fn found_control(&self) -> Option<Message<'_>> {
+        match &self.found {
+            Some(Whole::Here(opcode, range)) if opcode.is_control() => {
+                view(*opcode, &self.buf[range.clone()]).ok()
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Result<Option<Whole>, Error> {
+        match self.found.take() {
+            None => self.step(),
+            found => Ok(found),
+        }
+    }
+
     /// The next message or control frame, lent; `None` until more bytes come.
     ///
     /// # Errors
@@ -206,7 +242,7 @@ impl Reader {
     /// what to tell the peer.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Message<'_>>, Error> {
-        let Some(whole) = self.step()? else { return Ok(None) };
+        let Some(whole) = self.next()? else { return Ok(None) };
         let Self { buf, gathered, state, .. } = self;
         let read = match whole {
             Whole::Here(opcode, range) => view(opcode, &buf[range]),
@@ -231,7 +267,7 @@ impl Reader {
     /// As for [`poll`](Self::poll).
     #[inline]
     pub fn poll_owned(&mut self) -> Result<Option<OwnedMessage>, Error> {
-        let Some(whole) = self.step()? else { return Ok(None) };
+        let Some(whole) = self.next()? else { return Ok(None) };
         let (opcode, bytes) = match whole {
             Whole::Here(opcode, range) => (opcode, self.cut(range)),
             Whole::Gathered(kind) => {
