@@ -9,6 +9,7 @@ mod basics;
 
 mod bodies;
 mod h2;
+mod large;
 mod policies;
 mod pool;
 mod review;
