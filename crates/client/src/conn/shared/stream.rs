@@ -14,7 +14,7 @@ use mimus_proto::{
     h2::{self, Code, Stream, StreamError},
 };
 
-use super::{Link, state::State};
+use super::{Link, state::State, tunnel::Tunnel};
 use crate::{
     Body,
     conn::{Deadlines, Failure, Order},
@@ -56,6 +56,8 @@ pub(crate) struct OnStream {
     left: bool,
     /// The request was a HEAD.
     bodiless: bool,
+    /// It was an extended CONNECT.
+    tunnel: bool,
     /// Bytes of the body that were not handed out, where the head told.
     remaining: Option<u64>,
     info: Arc<ConnectionInfo>,
@@ -78,9 +80,10 @@ impl OnStream {
             scheme: line.scheme,
             authority: line.authority,
             path: line.target,
-            protocol: None,
+            protocol: line.protocol,
             fields: line.fields,
-            end: body.is_none(),
+            // A tunnel's body is what its owner writes.
+            end: body.is_none() && line.protocol.is_none(),
         };
         let opened = link.with(|state| {
             let stream = state.machine.open(&asked)?;
@@ -119,6 +122,7 @@ impl OnStream {
             refused: false,
             left: false,
             bodiless: line.method == Method::HEAD,
+            tunnel: line.protocol.is_some(),
             remaining: None,
             info,
         })
@@ -222,6 +226,9 @@ impl OnStream {
                     state.stand_up(stream);
                     return Ok(Poll::Ready(true));
                 }
+                if !state.machine.is_written(stream) {
+                    state.await_written(stream);
+                }
                 Ok(self.poll_news(state, cx)?.map(|()| false))
             })?;
             match polled {
@@ -280,6 +287,8 @@ impl OnStream {
     fn length_of(&self, head: &ResponseHead) -> Option<u64> {
         let none = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         match self.bodiless || none {
+            // RFC 9110 section 9.3.6: what is said of a length is ignored.
+            _ if self.tunnel && head.status.is_success() => None,
             true => Some(0),
             false => head.fields.get_str("content-length")?.parse().ok(),
         }
@@ -385,11 +394,17 @@ impl OnStream {
         self.leave(Code::NO_ERROR, now);
     }
 
+    /// The stream itself, after [`Event::Upgraded`].
+    pub(crate) fn into_tunnel(mut self) -> Tunnel {
+        self.left = true;
+        let (link, stream) = (Arc::clone(&self.link), self.stream);
+        link.with(|state| state.stand_up(stream));
+        Tunnel::new(link, stream, Arc::clone(&self.info))
+    }
+
     fn leave(&mut self, code: Code, now: Instant) {
         self.left = true;
-        let stream = self.stream;
-        self.link.with(|state| state.vacate(stream, code, now));
-        self.link.freed(now);
+        self.link.leave(self.stream, code, now);
     }
 }
 
