@@ -9,6 +9,7 @@ mod basics;
 
 mod bodies;
 mod h2;
+mod h2_peer;
 mod large;
 mod policies;
 mod pool;
@@ -17,3 +18,4 @@ mod routes;
 mod schedule;
 mod support;
 mod timeouts;
+mod tunnel;
