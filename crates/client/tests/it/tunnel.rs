@@ -17,7 +17,10 @@ use futures_util::{
     future::join,
     io::{AsyncReadExt as _, AsyncWriteExt as _},
 };
-use mimus::{Client, Kind, Method, Protocol, RequestBuilder, Upgraded, Version, h2::StreamError};
+use mimus::{
+    Client, Kind, Method, Protocol, RequestBuilder, SocketOptions, Upgraded, Version,
+    h2::StreamError,
+};
 use mimus_testkit::Port;
 
 use crate::{
@@ -374,21 +377,25 @@ async fn what_the_server_does_not_take_waits(b: Bench) {
 }
 
 async fn what_is_flushed_is_written_though_the_server_is_silent(b: Bench) {
-    const LEN: usize = 6_000_000;
+    const LEN: usize = 300_000;
     let url = serve(|_, mut peer| {
         peer.greet(&[TUNNELS, WIDE]);
         peer.say(peer::WINDOW_UPDATE, 0, 0, &0x7000_0000_u32.to_be_bytes());
         let head = peer.hear_a(peer::HEADERS);
         peer.say(peer::HEADERS, peer::END_HEADERS, head.stream, peer::OK);
-        // The socket's buffers fill up meanwhile.
-        std::thread::sleep(Duration::from_millis(200));
         peer.hear_out();
     });
-    let mut stream = open(&b, &url).await;
-    stream.set_deadline(Some(Instant::now() + Duration::from_secs(20)));
+    // Frames that are made leave in many writes.
+    let mut options = SocketOptions::default();
+    options.send_buffer = Some(4096);
+    let response = ask(&b.client(), &url).socket_options(options).send().await.unwrap();
+    let mut stream = response.upgrade().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    stream.set_deadline(Some(deadline));
     stream.write_all(&vec![7; LEN]).await.unwrap();
     stream.flush().await.unwrap();
     stream.close().await.unwrap();
+    assert!(Instant::now() < deadline, "it waited for nothing");
 }
 
 async fn an_extension_of_a_request_names_the_protocol(b: Bench) {
