@@ -174,7 +174,7 @@ impl<'a> Call<'a> {
         };
         let mut authority = "";
         if ready.is_shared() {
-            wire::suit_http2(&mut fields);
+            wire::suit_http2(&mut fields, target);
             // The user's own, if there is one.
             authority = fields.get_str("host").unwrap_or_default();
         }

@@ -33,6 +33,8 @@ pub(crate) struct Parts {
     pub(crate) host_field: Fields,
     /// The fields of a request that has nothing of its own to say, once there was one.
     pub(crate) plain_fields: OnceLock<Fields>,
+    /// Whether HTTP/2 can carry all of those.
+    pub(crate) plain_suits_http2: OnceLock<bool>,
     host: Range<usize>,
     authority: Range<usize>,
     origin_form: Range<usize>,
@@ -73,14 +75,14 @@ impl Target {
             .append("Host", &url.as_str()[authority.clone()])
             .map_err(|e| Error::request("the URL's host cannot be sent").on(&url).caused_by(e))?;
         let port = url.port().unwrap_or(if https { 443 } else { 80 });
-        let plain_fields = OnceLock::new();
         Ok(Target(Arc::new(Parts {
             url,
             zone,
             https,
             port,
             host_field,
-            plain_fields,
+            plain_fields: OnceLock::new(),
+            plain_suits_http2: OnceLock::new(),
             host,
             authority,
             origin_form,

@@ -108,6 +108,7 @@ impl Conn {
             self.unread += slot.push(Event::Informational(head));
             return Ok(());
         }
+        slot.length_known = left.is_some();
         slot.recv = if end { Recv::Ended { told: false } } else { Recv::Body { left } };
         // RFC 9113 section 8.5, RFC 8441 section 5: what follows is another protocol's.
         let tunnel = asked == Asked::Connect && head.status.is_success();

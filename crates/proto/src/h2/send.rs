@@ -6,7 +6,7 @@ use super::stream::Send;
 
 /// DATA is made only while less than this waits to be written: what comes later and matters more
 /// (control frames, heads) stands behind no more than this, and one write still carries much.
-const COMMITTED: usize = 64 * 1024;
+const COMMITTED: usize = 128 * 1024;
 
 /// The largest DATA frame, whatever the server takes: another stream's turn comes behind it.
 const LARGEST: usize = 64 * 1024;

@@ -15,7 +15,7 @@ use super::super::room::{Intake, Room};
 use crate::observe::ConnectionInfo;
 
 /// The most slices of one gathered write.
-const SLICES: usize = 16;
+const SLICES: usize = 20;
 
 /// How much a read may bring for the next to be offered no more than a head's room.
 const LITTLE: usize = 4 * 1024;
@@ -93,7 +93,7 @@ pub(super) struct State {
     pub(super) served: bool,
     pub(super) idle_since: Instant,
     /// When the server was last heard of.
-    heard_at: Instant,
+    pub(super) heard_at: Instant,
     /// No later than the first of the seats' deadlines.
     alarm: Option<Instant>,
     /// When the machine wants to hear of the time.
@@ -107,7 +107,8 @@ pub(super) struct State {
     pub(super) wakes: SmallVec<[Waker; 8]>,
     /// The pool was not told yet that this connection takes no more exchanges.
     pub(super) going: bool,
-    /// There is room for more streams than there was, and the pool was not told yet.
+    /// There is room for more streams than there was, or one fewer to serve, and the pool was not told
+    /// yet.
     pub(super) widened: bool,
 }
 
@@ -147,11 +148,17 @@ impl State {
         }
     }
 
-    /// Takes note of a stream that was opened.
+    /// Whether there is somebody to wake, to start or to tell once the lock is released.
+    pub(super) fn has_news(&self) -> bool {
+        !self.wakes.is_empty() || self.going || self.widened || matches!(self.task, Task::Wanted)
+    }
+
+    /// Takes note of a stream that was opened, in a place that was reserved.
     pub(super) fn seat(&mut self, stream: Stream, now: Instant) {
         if self.seats.len() <= stream.index() {
             self.seats.resize_with(stream.index() + 1, Seat::default);
         }
+        self.reserved -= 1;
         self.owned += 1;
         self.served = true;
         self.machine_alarm = self.machine.poll_timeout(now);
@@ -161,6 +168,7 @@ impl State {
     /// by the next who drives.
     pub(super) fn vacate(&mut self, stream: Stream, code: h2::Code, now: Instant) {
         self.machine.reset(stream, code);
+        self.widened = true;
         self.owned -= 1;
         self.stand_up(stream);
         if self.owned == 0 {
