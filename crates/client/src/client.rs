@@ -113,7 +113,8 @@ macro_rules! client_methods {
             self.request(http::Method::OPTIONS, url)
         }
 
-        /// An [`http::Request`] as a request of this client.
+        /// An [`http::Request`] as a request of this client. Of its extensions, a
+        /// [`Protocol`]($crate::Protocol) counts.
         ///
         /// # Errors
         /// When the URI is not absolute, or has a scheme other than http and https.
@@ -124,6 +125,7 @@ macro_rules! client_methods {
             let (parts, body) = request.into_parts();
             let mut request = self.request(parts.method, parts.uri).body(body).build()?;
             *request.fields_mut() = $crate::Fields::from(&parts.headers);
+            request.protocol = parts.extensions.get().cloned();
             Ok(request)
         }
 

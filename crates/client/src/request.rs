@@ -23,7 +23,37 @@ pub struct Request {
     pub(crate) target: Target,
     pub(crate) fields: Fields,
     pub(crate) body: Body,
+    pub(crate) protocol: Option<Protocol>,
     pub(crate) settings: Arc<Settings>,
+}
+
+/// The protocol for which an extended CONNECT (RFC 8441) asks: `websocket`, for one. As an extension of
+/// an [`http::Request`] it makes a CONNECT such a one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Protocol(Arc<str>);
+
+impl Protocol {
+    /// A protocol of the registry of HTTP Upgrade tokens (RFC 9110 section 16.7).
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Protocol(name.into())
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Protocol {
+    fn from(name: &str) -> Self {
+        Protocol::new(name)
+    }
+}
+
+impl From<String> for Protocol {
+    fn from(name: String) -> Self {
+        Protocol::new(name)
+    }
 }
 
 impl Request {
@@ -59,6 +89,7 @@ impl Request {
             target: self.target.clone(),
             fields: self.fields.clone(),
             body: self.body.try_clone()?,
+            protocol: self.protocol.clone(),
             settings: self.settings.clone(),
         })
     }
@@ -99,6 +130,7 @@ impl<M> RequestBuilder<M> {
                 target: target.0,
                 fields: Fields::new(),
                 body: Body::empty(),
+                protocol: None,
                 settings: client.settings.clone(),
             });
             take_userinfo(&mut request)?;
@@ -162,6 +194,20 @@ impl<M> RequestBuilder<M> {
         let body = body.into();
         self.change(|r| {
             r.body = body;
+            Ok(())
+        })
+    }
+
+    /// Makes a CONNECT an extended one (RFC 8441), which opens a tunnel to the URL's resource for another
+    /// protocol: `:protocol`, over HTTP/2 only. A response of 2xx is [upgraded](crate::Response::upgrade)
+    /// to the tunnel, any other is an ordinary response.
+    ///
+    /// An https URL is asked for over HTTP/2 if the server takes it, a http one by prior knowledge. The
+    /// call waits for the server's SETTINGS; where there is no HTTP/2, or no leave to ask, it fails with
+    /// [`Kind::NotOffered`](crate::Kind::NotOffered) and nothing is sent.
+    pub fn protocol(self, protocol: impl Into<Protocol>) -> Self {
+        self.change(|r| {
+            r.protocol = Some(protocol.into());
             Ok(())
         })
     }

@@ -374,6 +374,16 @@ impl Client {
         })
     }
 
+    /// Whether all of the body that was queued so far was written. A handle that is void has nothing
+    /// left.
+    #[must_use]
+    pub fn is_written(&self, stream: Stream) -> bool {
+        self.conn
+            .streams
+            .get(stream)
+            .is_none_or(|slot| slot.outgoing_len == 0 && slot.framed_to <= self.conn.out.total())
+    }
+
     /// Tells the server anew how a response ranks (RFC 9218 section 7.1). `value` is a priority field's
     /// value; what it may say is the caller's to know.
     ///

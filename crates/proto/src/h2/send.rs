@@ -51,6 +51,7 @@ impl Conn {
             self.out.data(piece);
         }
         slot.outgoing_len -= len;
+        slot.framed_to = self.out.end();
         slot.send_window.spend(len);
         self.send_window.spend(len);
         self.floods.earn();
@@ -82,7 +83,9 @@ impl Conn {
                 end.write(self.out.text());
             }
         }
-        self.streams.at(index).ends_at = self.out.end();
+        let slot = self.streams.at(index);
+        slot.ends_at = self.out.end();
+        slot.framed_to = slot.ends_at;
         self.streams.settle(index);
         self.streams.stir(index);
     }
