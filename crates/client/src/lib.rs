@@ -35,6 +35,7 @@ mod call;
 mod client;
 mod conn;
 mod error;
+mod halves;
 mod incoming;
 mod observe;
 mod options;
