@@ -38,6 +38,7 @@ mod error;
 mod incoming;
 mod observe;
 mod options;
+mod origins;
 mod policy;
 mod pool;
 mod reader;

@@ -25,6 +25,7 @@ on_every_runtime!(
     trailers_and_interim_responses_arrive,
     what_belongs_to_a_connection_is_not_sent,
     a_refused_request_may_be_made_again_and_a_reset_one_may_not,
+    an_origin_that_wants_http1_has_it,
 );
 
 fn h2c(b: &Bench, path: &str) -> String {
@@ -262,5 +263,31 @@ async fn a_refused_request_may_be_made_again_and_a_reset_one_may_not(b: Bench) {
         let got = (error.was_sent(), error.is_retryable());
         assert_eq!(got, (sent, !sent), "{row}: {error:#}");
         assert_eq!(error.kind(), kind, "{row}: {error:#}");
+    }
+}
+
+/// RFC 9113 section 7: HTTP_1_1_REQUIRED.
+async fn an_origin_that_wants_http1_has_it(b: Bench) {
+    // What it does is beyond HTTP/2.
+    let url = b.origin.url(Port::H2OrHttp1, "/until-close").unwrap();
+    let version = async |client: &Client| {
+        let get = client.get(b.origin.url(Port::H2OrHttp1, "/get").unwrap());
+        get.send().await.unwrap().version()
+    };
+    let client = b.client();
+    assert_eq!(version(&client).await, Version::HTTP_2);
+    let response = client.get(&url).send().await.unwrap();
+    assert_eq!(response.version(), Version::HTTP_11);
+    assert_eq!(response.text().await.unwrap(), "to the end\n");
+    assert_eq!(version(&client).await, Version::HTTP_11, "it is remembered");
+    // A request that may have been acted on is not made again, but the next goes right.
+    let client = b.client();
+    let error = client.post(&url).body("chirp").send().await.unwrap_err();
+    assert_eq!((error.kind(), error.was_sent()), (Kind::Reset, true), "{error:#}");
+    assert_eq!(client.post(&url).body("chirp").send().await.unwrap().version(), Version::HTTP_11);
+    // Who insists on HTTP/2 gets no other.
+    for _ in 0..2 {
+        let error = over_h2(&b).get(&url).send().await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Reset, "{error:#}");
     }
 }

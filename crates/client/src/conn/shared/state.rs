@@ -545,9 +545,14 @@ impl State {
     /// on another connection.
     pub(super) fn refused(&mut self) {
         if self.machine.can_open().is_ok() {
-            self.machine.go_away(h2::Code::NO_ERROR);
-            self.going = true;
+            self.retire();
         }
+    }
+
+    /// What is under way ends here, and nothing more begins.
+    pub(super) fn retire(&mut self) {
+        self.machine.go_away(h2::Code::NO_ERROR);
+        self.going = true;
     }
 
     /// Asks whether the server lives, which nothing has told since `since`.

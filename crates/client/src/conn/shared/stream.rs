@@ -369,8 +369,11 @@ impl OnStream {
 
     fn failed(&mut self, state: &mut State, error: StreamError) -> Failure {
         self.refused = matches!(error, StreamError::NotProcessed(_));
-        if error == StreamError::NotProcessed(Code::REFUSED_STREAM) {
-            state.refused();
+        match error {
+            StreamError::NotProcessed(Code::REFUSED_STREAM) => state.refused(),
+            // RFC 9113 section 7: nothing more is asked in this version.
+            StreamError::Reset(Code::HTTP_1_1_REQUIRED) => state.retire(),
+            _ => {}
         }
         match (error, state.io_error()) {
             (StreamError::Connection(_), Some(io)) => Failure::Io(self.phase, io),
