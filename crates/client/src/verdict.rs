@@ -62,7 +62,10 @@ impl Memory {
         if let Some(digest) = self.digest.as_mut().filter(|digest| digest.is_challenged()) {
             self.answers += 1;
             let body = request.body.as_bytes().map(|body| &body[..]);
-            let target = request.target.origin_form();
+            let target = match request.server_wide {
+                true => request.target.asterisk_form(false),
+                false => request.target.origin_form(),
+            };
             return digest
                 .authorize(&request.method, target, body, &mut random)
                 .map(Some)
@@ -229,6 +232,8 @@ impl Call<'_> {
         if request.method != Method::CONNECT {
             request.protocol = None;
         }
+        // The new URL has a resource of its own.
+        request.server_wide = false;
         request.fields.retain(|name, _| !follow.strip.removes(name.as_bytes()));
         if follow.strip.cross_origin {
             self.memory.left_origin = true;

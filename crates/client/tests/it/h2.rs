@@ -6,10 +6,13 @@ use std::{
     task::Poll,
 };
 
-use mimus::{Client, Kind, Version};
+use mimus::{Client, Kind, Method, Version};
 use mimus_testkit::Port;
 
-use crate::support::{Bench, on_every_runtime};
+use crate::{
+    h2_peer::{self as peer, serve},
+    support::{Bench, on_every_runtime},
+};
 
 on_every_runtime!(
     a_get_by_prior_knowledge_and_by_alpn,
@@ -26,6 +29,8 @@ on_every_runtime!(
     what_belongs_to_a_connection_is_not_sent,
     a_refused_request_may_be_made_again_and_a_reset_one_may_not,
     an_origin_that_wants_http1_has_it,
+    a_server_is_asked_about_as_a_whole,
+    fields_beyond_what_the_server_takes_are_not_sent,
 );
 
 fn h2c(b: &Bench, path: &str) -> String {
@@ -290,4 +295,44 @@ async fn an_origin_that_wants_http1_has_it(b: Bench) {
         let error = over_h2(&b).get(&url).send().await.unwrap_err();
         assert_eq!(error.kind(), Kind::Reset, "{error:#}");
     }
+}
+
+/// RFC 9110 section 9.3.7.
+async fn a_server_is_asked_about_as_a_whole(b: Bench) {
+    let client = b.client();
+    for port in [Port::Http, Port::Https, Port::H2] {
+        let call = client.request(Method::OPTIONS, b.origin.url(port, "/get?x").unwrap());
+        call.server_wide().send().await.unwrap();
+    }
+    let call = over_h2(&b).request(Method::OPTIONS, h2c(&b, "/"));
+    call.server_wide().send().await.unwrap();
+    let asked = b.origin.requests();
+    assert_eq!(asked.len(), 4);
+    for seen in asked {
+        assert_eq!((&*seen.method, &*seen.target), ("OPTIONS", "*"), "{seen:?}");
+    }
+    let error = client.get(b.http("/get")).server_wide().send().await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Request);
+}
+
+/// RFC 9113 section 6.5.2.
+async fn fields_beyond_what_the_server_takes_are_not_sent(b: Bench) {
+    let url = serve(|_, mut peer| {
+        peer.greet(&[(6, 1000)]);
+        while let Some(frame) = peer.hear() {
+            if frame.kind == peer::HEADERS {
+                let end = peer::END_HEADERS | peer::END_STREAM;
+                peer.say(peer::HEADERS, end, frame.stream, peer::OK);
+            }
+        }
+    });
+    let client = over_h2(&b);
+    client.get(&url).send().await.unwrap();
+    let error = client.get(&url).header("x-song", "a".repeat(900)).send().await.unwrap_err();
+    assert_eq!((error.kind(), error.was_sent()), (Kind::Request, false), "{error:#}");
+    let text = error.to_string();
+    assert!(text.contains("at most") && text.contains("1000"), "{text}");
+    // One that fits still goes, on the same connection.
+    let response = client.get(&url).header("x-song", "a".repeat(500)).send().await.unwrap();
+    assert!(response.reused());
 }
