@@ -115,7 +115,6 @@ pub mod hpack;
 mod limits;
 mod message;
 mod opening;
-mod outbox;
 mod receive;
 mod request;
 mod section;
