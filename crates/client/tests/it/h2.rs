@@ -3,7 +3,11 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    task::Poll,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
 };
 
 use mimus::{Client, Kind, Method, Version};
@@ -31,6 +35,7 @@ on_every_runtime!(
     an_origin_that_wants_http1_has_it,
     a_server_is_asked_about_as_a_whole,
     fields_beyond_what_the_server_takes_are_not_sent,
+    a_waker_that_is_dropped_may_look_at_the_client,
 );
 
 fn h2c(b: &Bench, path: &str) -> String {
@@ -335,4 +340,49 @@ async fn fields_beyond_what_the_server_takes_are_not_sent(b: Bench) {
     // One that fits still goes, on the same connection.
     let response = client.get(&url).header("x-song", "a".repeat(500)).send().await.unwrap();
     assert!(response.reused());
+}
+
+/// What the drop of a waker runs is not ours to know: no lock may be held.
+struct Curious {
+    client: Client,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Wake for Curious {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        // Asks the connection whether it is idle.
+        let _ = self.client.pool_stats();
+        self.dropped.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+async fn a_waker_that_is_dropped_may_look_at_the_client(b: Bench) {
+    if !b.concurrent() {
+        return;
+    }
+    let client = over_h2(&b);
+    client.get(h2c(&b, "/get")).send().await.unwrap();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let waker =
+        || Waker::from(Arc::new(Curious { client: client.clone(), dropped: Arc::clone(&dropped) }));
+    // Alone, and beside another.
+    let call = || Box::pin(client.get(h2c(&b, "/delay/600")).send());
+    let mut calls = [call(), call()];
+    let mut polls = 0;
+    for together in 1..=2 {
+        for _ in 0..3 {
+            for call in &mut calls[..together] {
+                assert!(call.as_mut().poll(&mut Context::from_waker(&waker())).is_pending());
+                polls += 1;
+                b.sleep(std::time::Duration::from_millis(1)).await;
+            }
+        }
+    }
+    drop(calls);
+    client.get(h2c(&b, "/get")).send().await.unwrap();
+    assert!(dropped.load(Ordering::SeqCst) >= polls - 2, "of {polls}: {dropped:?}");
 }
