@@ -39,6 +39,7 @@ mod halves;
 mod incoming;
 mod observe;
 mod options;
+mod origins;
 mod policy;
 mod pool;
 mod reader;
