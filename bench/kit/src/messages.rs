@@ -59,6 +59,11 @@ impl Messages {
         (self.first, self.count) = (other.first, other.count);
     }
 
+    /// Where they begin among those that were made: the same messages for the same place and count.
+    pub fn place(&self) -> usize {
+        self.first
+    }
+
     /// How many there are.
     pub fn count(&self) -> u32 {
         self.count
