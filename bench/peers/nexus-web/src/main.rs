@@ -137,7 +137,7 @@ impl AsyncPeer for Nexus {
 
     fn unsupported(&self, job: &Job) -> Option<String> {
         let (upload, streamed) = match job.upload {
-            Upload::None => (0, false),
+            Upload::None | Upload::Messages { .. } => (0, false),
             Upload::Known(bytes) => (bytes, false),
             Upload::Chunked(_) | Upload::Paced { .. } => (0, true),
         };
