@@ -209,9 +209,13 @@ fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {
 }
 
 /// Takes out what HTTP/2 has no place for, because it speaks of the connection or frames the body
-/// (RFC 9113 section 8.2.2).
-pub(crate) fn suit_http2(fields: &mut Cow<'_, Fields>) {
-    if !h2::can_carry(fields) {
+/// (RFC 9113 section 8.2.2). `fields` are those of [`fields`] for `target`.
+pub(crate) fn suit_http2(fields: &mut Cow<'_, Fields>, target: &Target) {
+    let suited = match fields {
+        Cow::Borrowed(plain) => *target.plain_suits_http2.get_or_init(|| h2::can_carry(plain)),
+        Cow::Owned(fields) => h2::can_carry(fields),
+    };
+    if !suited {
         fields.to_mut().retain(|name, value| h2::can_carry_field(name.as_bytes(), value));
     }
 }
@@ -221,7 +225,7 @@ pub(crate) fn suit_http2(fields: &mut Cow<'_, Fields>) {
 /// has no URL of http, and so never arises.
 pub(crate) fn target(request: &Request, forwarded: bool) -> Cow<'_, str> {
     let target = &request.target;
-    if request.method == Method::CONNECT {
+    if request.method == Method::CONNECT && request.protocol.is_none() {
         return format!("{}:{}", target.host(), target.port).into();
     }
     match forwarded {

@@ -190,8 +190,8 @@ impl Fields {
     /// The value of the first entry of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        let index = self.position(name)?;
-        self.get_index(index).map(|(_, value)| value)
+        let span = self.spans.iter().find(|span| span.is(&self.text, name.as_bytes()))?;
+        Some(span.value_in(&self.text))
     }
 
     /// The value of the first entry of this name, if it is UTF-8.

@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use http::Version;
-use mimus_net::{Phase, Runtime, Wait, rt::Probe};
+use mimus_net::{Phase, Runtime, Socket, Wait, rt::Probe};
 use mimus_proto::{Event, h1::Reuse};
 
 use super::{Conn, Failure, Order, Shared, shared::OnStream};
@@ -45,23 +45,42 @@ pub(crate) enum Ready {
 
 /// A place on a shared connection, for a stream to take.
 #[derive(Debug)]
-pub(crate) struct Reserved(Shared);
+pub(crate) struct Reserved {
+    on: Shared,
+    taken: bool,
+}
 
 impl Reserved {
-    /// `shared` has reserved the place.
-    pub(crate) fn new(shared: Shared) -> Self {
-        Reserved(shared)
+    /// `on` has reserved the place.
+    pub(crate) fn new(on: Shared) -> Self {
+        Reserved { on, taken: false }
+    }
+
+    /// Whether the server takes extended CONNECT (RFC 8441), once it has said so or has not.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub(crate) async fn offers_tunnels(&self) -> Result<bool, Failure> {
+        self.on.offers_tunnels().await
     }
 
     /// Whether the place can be used: see [`Shared::is_alive`].
     pub(crate) fn is_alive(&self, probe: impl FnOnce(Instant) -> Probe) -> bool {
-        self.0.is_alive(probe)
+        self.on.is_alive(probe)
+    }
+
+    fn begin(mut self, order: Order<'_>) -> Result<Box<OnStream>, Failure> {
+        let begun = self.on.begin(order);
+        self.taken = begun.is_ok();
+        begun
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.0.unreserve();
+        if !self.taken {
+            self.on.unreserve();
+        }
     }
 }
 
@@ -75,7 +94,7 @@ impl Ready {
     pub(crate) fn is_reused(&self) -> bool {
         match self {
             Ready::Exclusive(lease) => lease.is_reused(),
-            Ready::Shared(place) => place.0.has_served(),
+            Ready::Shared(place) => place.on.has_served(),
         }
     }
 
@@ -91,7 +110,7 @@ impl Ready {
     pub(crate) fn info(&self) -> Arc<ConnectionInfo> {
         match self {
             Ready::Exclusive(lease) => Arc::clone(&lease.info),
-            Ready::Shared(place) => place.0.info(),
+            Ready::Shared(place) => place.on.info(),
         }
     }
 
@@ -103,7 +122,7 @@ impl Ready {
                 lease.begin(order, reused)?;
                 Ok(Exchange::Exclusive(lease))
             }
-            Ready::Shared(place) => Ok(Exchange::Shared(Box::new(place.0.begin(order)?))),
+            Ready::Shared(place) => Ok(Exchange::Shared(place.begin(order)?)),
         }
     }
 }
@@ -202,7 +221,7 @@ impl Exchange {
     ) -> Poll<Result<(), Failure>> {
         match self {
             Exchange::Exclusive(lease) => lease.poll_gather(cx, runtime),
-            Exchange::Shared(_) => Poll::Ready(Ok(())),
+            Exchange::Shared(on) => on.poll_gather(cx, runtime),
         }
     }
 
@@ -210,7 +229,7 @@ impl Exchange {
     pub(crate) fn take_rest(&mut self) -> Option<Bytes> {
         match self {
             Exchange::Exclusive(lease) => lease.machine.take_rest(),
-            Exchange::Shared(_) => None,
+            Exchange::Shared(on) => on.take_rest(),
         }
     }
 
@@ -232,7 +251,7 @@ impl Exchange {
 
     /// Whether what is here had better be left there, so that the rest comes behind it.
     pub(crate) fn gathers(&self) -> bool {
-        matches!(self, Exchange::Exclusive(_)) && self.remaining_body().is_some()
+        self.remaining_body().is_some()
     }
 
     /// The response is over: gives the connection back, to be used again if the protocol allows.
@@ -271,11 +290,17 @@ impl Exchange {
         }
     }
 
-    /// Takes the connection out of HTTP's hands, after [`Event::Upgraded`].
-    pub(crate) fn into_conn(self) -> Option<Box<Conn>> {
+    /// Takes the connection, or the stream, out of HTTP's hands, after [`Event::Upgraded`].
+    pub(crate) fn into_socket(self) -> (Box<dyn Socket>, Arc<ConnectionInfo>) {
         match self {
-            Exchange::Exclusive(lease) => Some(lease.detach()),
-            Exchange::Shared(_) => None,
+            Exchange::Exclusive(lease) => {
+                let conn = lease.detach();
+                (conn.socket, conn.info)
+            }
+            Exchange::Shared(on) => {
+                let info = Arc::clone(on.info());
+                (Box::new(on.into_tunnel()), info)
+            }
         }
     }
 }

@@ -120,7 +120,7 @@ impl Client {
 
     /// Fills `slices` with the bytes to write next; says how many it filled. Zero when there are
     /// none. Control frames and heads go ahead of data that was not made frames yet, which is made as
-    /// there is room for 64 KiB: nine slices take all of it.
+    /// there is room for 128 KiB: seventeen slices take all of it.
     pub fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         self.conn.commit();
         self.conn.out.poll_transmit(slices)
@@ -270,7 +270,7 @@ impl Client {
         if line.protocol.is_some() && !conn.peer.connect_protocol {
             return Err(ApiMisuse::NoConnectProtocol);
         }
-        let owed = line.check()?;
+        let checked = conn.writer.check(line)?;
         let asked = match *line.method {
             Method::HEAD => Asked::Head,
             Method::CONNECT => Asked::Connect,
@@ -280,10 +280,10 @@ impl Client {
         let stream = conn.streams.open(asked, send, RecvWindow::new(conn.local.window));
         let begins_at = conn.out.end();
         let max = conn.peer.max_frame_size as usize;
-        conn.writer.request(conn.out.text(), stream.id, line, max);
+        conn.writer.request(conn.out.text(), stream.id, line, checked, max);
         let slot = conn.streams.at(stream.slot);
         slot.begins_at = begins_at;
-        slot.owed = owed;
+        slot.owed = checked.owed;
         if line.end {
             slot.send = Send::Ended;
             slot.ends_at = conn.out.end();
@@ -374,6 +374,16 @@ impl Client {
         })
     }
 
+    /// Whether all of the body that was queued so far was written. A handle that is void has nothing
+    /// left.
+    #[must_use]
+    pub fn is_written(&self, stream: Stream) -> bool {
+        self.conn
+            .streams
+            .get(stream)
+            .is_none_or(|slot| slot.outgoing_len == 0 && slot.framed_to <= self.conn.out.total())
+    }
+
     /// Tells the server anew how a response ranks (RFC 9218 section 7.1). `value` is a priority field's
     /// value; what it may say is the caller's to know.
     ///
@@ -416,6 +426,9 @@ impl Client {
     pub fn poll_event(&mut self, stream: Stream) -> Result<Option<Event>, StreamError> {
         let conn = &mut self.conn;
         let slot = conn.streams.get_mut(stream).ok_or(StreamError::Misuse(ApiMisuse::NoStream))?;
+        if let Some(data) = slot.take_whole() {
+            return Ok(Some(Event::Data(data)));
+        }
         if let Some(event) = slot.pop() {
             conn.unread -= super::stream::weight(&event);
             if matches!(event, Event::Data(_)) && !conn.is_over() {
@@ -432,6 +445,49 @@ impl Client {
             Recv::Failed(error) => Err(*error),
             Recv::Ended { told: true } | Recv::Head { .. } | Recv::Body { .. } => Ok(None),
         }
+    }
+
+    /// Bytes of the body that [`poll_event`](Self::poll_event) has not given out, once the head came and
+    /// if it says how long the body is.
+    #[must_use]
+    pub fn remaining_body(&self, stream: Stream) -> Option<u64> {
+        let slot = self.conn.streams.get(stream)?;
+        let coming = self.conn.coming(stream.id);
+        slot.remaining(coming)
+    }
+
+    /// All that is still to come of a response that is whole and was not read further than its head, if
+    /// that is no more than one piece of data: empty when there is none. The response is over then, as
+    /// if polled to [`Event::End`]. `None` changes nothing.
+    pub fn take_rest(&mut self, stream: Stream) -> Option<Bytes> {
+        let conn = &mut self.conn;
+        let rest = conn.streams.get_mut(stream)?.take_rest()?;
+        conn.unread -= rest.len();
+        if !rest.is_empty() && !conn.is_over() {
+            conn.grant_connection();
+        }
+        Some(rest)
+    }
+
+    /// Has the rest of a body of known length, whose head was read, put into one piece, for a consumer
+    /// that wants it all: its credit is given back as it comes. Gives how much is here; `None` when there
+    /// is nothing to wait for, and what there is is the next event. A poll before that gives what is
+    /// here.
+    pub fn gather(&mut self, stream: Stream) -> Option<usize> {
+        let conn = &mut self.conn;
+        let coming = conn.coming(stream.id);
+        let slot = conn.streams.get_mut(stream)?;
+        let taken = slot.gather_whole(coming);
+        let here = match slot.recv {
+            Recv::Body { left: Some(_) } => slot.whole().map(|whole| whole.len()),
+            _ => None,
+        };
+        conn.unread -= taken;
+        if taken > 0 && !conn.is_over() {
+            conn.grant_stream(stream.slot);
+            conn.grant_connection();
+        }
+        here
     }
 
     /// The next stream with news since the last call: events, room for more body, failure.

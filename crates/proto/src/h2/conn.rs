@@ -6,7 +6,6 @@ use std::time::Instant;
 use super::flood::{Floods, Ration};
 use super::flow::{RecvWindow, SendWindow};
 use super::hpack::Decoder;
-use super::outbox::Outbox;
 use super::receive::{Block, Reading};
 use super::request::HeadWriter;
 use super::settings::{DEFAULT_WINDOW, Local, MAX_WINDOW};
@@ -14,6 +13,7 @@ use super::stream::{Recv, Send, StreamError};
 use super::streams::Streams;
 use super::timers::{Due, Timers};
 use super::{Code, Limits, Opening, PeerSettings, frame};
+use crate::outbox::Outbox;
 use crate::{Error, LimitExceeded, UnexpectedEof};
 
 /// Whether the connection goes on.
@@ -243,9 +243,11 @@ impl Conn {
 
     /// Opens the connection's window again, as far as what is unread allows.
     pub(super) fn grant_connection(&mut self) {
-        let room = u64::from(self.limits.unread).saturating_sub(self.unread as u64);
-        let held = u64::from(self.recv_window.target()).saturating_sub(room);
-        if let Some(increment) = self.recv_window.grant(held) {
+        let most = self.limits.unread;
+        // What is unread beside the window's worth does not count against it.
+        let spare = u64::from(most.saturating_sub(self.recv_window.target()));
+        let held = (self.unread as u64).saturating_sub(spare);
+        if let Some(increment) = self.recv_window.grant(held, most) {
             frame::write_window_update(self.out.text(), 0, increment);
             self.probe();
         }
@@ -259,7 +261,7 @@ impl Conn {
             return;
         }
         slot.recv_window.grow(target);
-        if let Some(increment) = slot.recv_window.grant(slot.unread as u64) {
+        if let Some(increment) = slot.recv_window.grant(slot.unread as u64, target) {
             let id = slot.id;
             frame::write_window_update(self.out.text(), id, increment);
             self.probe();

@@ -68,12 +68,13 @@ impl RecvWindow {
         Ok(())
     }
 
-    /// The increment worth sending when `held` bytes of the window are not to be granted now: once it
-    /// is half the window, so that a large body costs few WINDOW_UPDATE frames.
-    pub(super) fn grant(&mut self, held: u64) -> Option<u32> {
-        let wanted = u64::from(self.target).saturating_sub(held) as u32;
+    /// The increment worth sending when `held` bytes of the window are not to be granted now, and never
+    /// more than `most`: once it is half of that, so that a large body costs few WINDOW_UPDATE frames.
+    pub(super) fn grant(&mut self, held: u64, most: u32) -> Option<u32> {
+        let most = most.min(self.target);
+        let wanted = u64::from(most).saturating_sub(held) as u32;
         let increment = wanted.saturating_sub(self.available);
-        if increment == 0 || increment < self.target / 2 {
+        if increment == 0 || increment < most / 2 {
             return None;
         }
         self.available += increment;

@@ -290,6 +290,14 @@ impl Conn {
         Ok(true)
     }
 
+    /// What is left of the DATA frame that has begun on a stream.
+    pub(super) fn coming(&self, stream: u32) -> u32 {
+        match self.reading {
+            Reading::Data(data) if data.stream == stream => data.content,
+            _ => 0,
+        }
+    }
+
     fn deliver(&mut self, buf: &mut BytesMut, stream: u32, len: usize) {
         let Found::Live(index) = self.streams.find(stream) else {
             // Given up meanwhile.
@@ -300,6 +308,12 @@ impl Conn {
         if !matches!(slot.recv, Recv::Body { .. }) {
             buf.advance(len);
             return;
+        }
+        if let Some(whole) = slot.whole() {
+            whole.extend_from_slice(&buf[..len]);
+            buf.advance(len);
+            self.grant_stream(index);
+            return self.streams.stir(index);
         }
         if slot.gathers(len) {
             slot.gather(&buf[..len]);

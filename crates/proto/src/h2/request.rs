@@ -36,9 +36,8 @@ impl RequestLine<'_> {
         self.method == Method::CONNECT && self.protocol.is_none()
     }
 
-    /// Everything that could be wrong, before the encoder's table is touched. Gives the length that
-    /// the fields promise.
-    pub(super) fn check(&self) -> Result<Option<u64>, ApiMisuse> {
+    /// Everything that could be wrong. Gives the length that the fields promise.
+    fn check(&self) -> Result<Option<u64>, ApiMisuse> {
         // RFC 8441 section 4.
         if self.protocol.is_some() && self.method != Method::CONNECT {
             return Err(ApiMisuse::ProtocolWithoutConnect);
@@ -155,12 +154,20 @@ pub(super) struct HeadWriter {
     long_name: Vec<u8>,
 }
 
-/// The last list of fields, and what was written for it, if that put nothing into the encoder's table:
-/// the next request mostly has the same fields, and then is the same bytes.
+/// What was last written, and for what, if that put nothing into the encoder's table: the next request
+/// mostly has the same fields, and often is the same altogether, and then is the same bytes.
 #[derive(Debug, Default)]
 struct Last {
+    /// Method, scheme, authority and path, behind each other.
+    line: Vec<u8>,
+    lengths: [usize; 4],
+    end: bool,
+    /// What the fields promise of the body.
+    owed: Option<u64>,
     lines: Vec<u8>,
     block: Vec<u8>,
+    /// Where the fields begin in it.
+    fields_at: usize,
     /// How many entries the table had seen then.
     inserted: u32,
 }
@@ -169,24 +176,65 @@ impl Last {
     /// Lists that take more than this are not kept.
     const MOST: usize = 4096;
 
-    fn block_of(&self, lines: Option<&[u8]>, inserted: u32) -> Option<&[u8]> {
+    /// What was written for this list of fields.
+    fn fields(&self, lines: Option<&[u8]>, inserted: u32) -> Option<&[u8]> {
         let same = lines == Some(&self.lines) && inserted == self.inserted;
-        (same && !self.lines.is_empty()).then_some(&self.block)
+        (same && !self.lines.is_empty()).then(|| &self.block[self.fields_at..])
     }
 
-    fn keep(&mut self, lines: &[u8], block: &[u8], inserted: u32) {
+    /// Whether this is the request that was written.
+    fn is(&self, line: &RequestLine<'_>, inserted: u32) -> bool {
+        let parts = parts(line);
+        let mut rest = &self.line[..];
+        self.lengths == parts.map(<[u8]>::len)
+            && self.end == line.end
+            && line.protocol.is_none()
+            && parts.iter().all(|part| rest.split_off(..part.len()) == Some(part))
+            && self.fields(line.fields.lines(), inserted).is_some()
+    }
+
+    fn keep(
+        &mut self,
+        line: &RequestLine<'_>,
+        owed: Option<u64>,
+        block: &[u8],
+        fields_at: usize,
+        inserted: u32,
+    ) {
         self.forget();
-        if lines.len() <= Self::MOST && block.len() <= Self::MOST {
+        let parts = parts(line);
+        let lengths = parts.map(<[u8]>::len);
+        let Some(lines) = line.fields.lines().filter(|_| line.protocol.is_none()) else {
+            return;
+        };
+        if lines.len().max(block.len()).max(lengths.iter().sum()) <= Self::MOST {
+            parts.iter().for_each(|part| self.line.extend_from_slice(part));
             self.lines.extend_from_slice(lines);
             self.block.extend_from_slice(block);
-            self.inserted = inserted;
+            (self.lengths, self.end, self.owed) = (lengths, line.end, owed);
+            (self.fields_at, self.inserted) = (fields_at, inserted);
         }
     }
 
     fn forget(&mut self) {
+        self.line.clear();
         self.lines.clear();
         self.block.clear();
+        (self.lengths, self.fields_at) = ([0; 4], 0);
     }
+}
+
+fn parts<'a>(line: &RequestLine<'a>) -> [&'a [u8]; 4] {
+    [line.method.as_str(), line.scheme, line.authority, line.path].map(str::as_bytes)
+}
+
+/// A request that can be written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Checked {
+    /// Bytes of body that the fields promise.
+    pub(super) owed: Option<u64>,
+    /// It is the last one again.
+    again: bool,
 }
 
 impl HeadWriter {
@@ -208,12 +256,21 @@ impl HeadWriter {
         self.encoder.set_max_size(size);
     }
 
+    /// Everything that could be wrong with a request, before the encoder's table is touched.
+    pub(super) fn check(&self, line: &RequestLine<'_>) -> Result<Checked, ApiMisuse> {
+        match self.last.is(line, self.encoder.inserted()) {
+            true => Ok(Checked { owed: self.last.owed, again: true }),
+            false => Ok(Checked { owed: line.check()?, again: false }),
+        }
+    }
+
     /// Writes the HEADERS frame of a checked request, and CONTINUATION where it needs them.
     pub(super) fn request(
         &mut self,
         out: &mut Vec<u8>,
         stream: u32,
         line: &RequestLine<'_>,
+        checked: Checked,
         max_frame: usize,
     ) {
         let start = frame::begin_block(out);
@@ -223,14 +280,30 @@ impl HeadWriter {
             out.extend_from_slice(&frame::priority_bytes(priority));
         }
         self.encoder.begin(out);
+        if checked.again {
+            out.extend_from_slice(&self.last.block);
+        } else {
+            self.request_block(out, line, checked.owed);
+        }
+        frame::finish_block(out, start, stream, flags, max_frame);
+    }
+
+    fn request_block(&mut self, out: &mut Vec<u8>, line: &RequestLine<'_>, owed: Option<u64>) {
+        let (start, inserted) = (out.len(), self.encoder.inserted());
         for pseudo in self.pseudo {
             self.pseudo_field(out, pseudo, line);
         }
         if let Some(protocol) = line.protocol {
             self.field(out, b":protocol", protocol.as_bytes());
         }
-        self.fields(out, line.fields);
-        frame::finish_block(out, start, stream, flags, max_frame);
+        let fields_at = out.len() - start;
+        match self.last.fields(line.fields.lines(), self.encoder.inserted()) {
+            Some(block) => out.extend_from_slice(block),
+            None => self.each_field(out, line.fields),
+        }
+        if self.encoder.inserted() == inserted {
+            self.last.keep(line, owed, &out[start..], fields_at, inserted);
+        }
     }
 
     fn pseudo_field(&mut self, out: &mut Vec<u8>, pseudo: Pseudo, line: &RequestLine<'_>) {
@@ -255,20 +328,8 @@ impl HeadWriter {
     ) {
         let start = frame::begin_block(out);
         self.encoder.begin(out);
-        self.fields(out, trailers);
+        self.each_field(out, trailers);
         frame::finish_block(out, start, stream, flag::END_STREAM, max_frame);
-    }
-
-    fn fields(&mut self, out: &mut Vec<u8>, fields: &Fields) {
-        let inserted = self.encoder.inserted();
-        if let Some(block) = self.last.block_of(fields.lines(), inserted) {
-            return out.extend_from_slice(block);
-        }
-        let start = out.len();
-        self.each_field(out, fields);
-        if let Some(lines) = fields.lines().filter(|_| self.encoder.inserted() == inserted) {
-            self.last.keep(lines, &out[start..], inserted);
-        }
     }
 
     fn each_field(&mut self, out: &mut Vec<u8>, fields: &Fields) {

@@ -137,6 +137,9 @@ const SMALL: usize = 4096;
 /// How far pieces are gathered.
 const GATHERED: usize = 32 * 1024;
 
+/// The most room that is made on the word of a server alone.
+const WHOLE_MAX: usize = 16 * 1024 * 1024;
+
 /// What waits for the consumer.
 #[derive(Debug)]
 enum Queued {
@@ -150,6 +153,14 @@ impl Queued {
         match self {
             Self::Gathered(data) => data.len(),
             Self::Event(event) => weight(event),
+        }
+    }
+
+    fn data(&self) -> Option<&[u8]> {
+        match self {
+            Self::Gathered(data) => Some(data),
+            Self::Event(Event::Data(data)) => Some(data),
+            Self::Event(_) => None,
         }
     }
 }
@@ -176,17 +187,24 @@ pub(super) struct Slot {
     pub(super) send_window: SendWindow,
     pub(super) recv_window: RecvWindow,
     events: VecDeque<Queued>,
+    /// What has come of a body that is wanted in one piece. Its consumer has taken it: it is not
+    /// unread.
+    whole: Option<BytesMut>,
     pub(super) outgoing: VecDeque<Bytes>,
     pub(super) outgoing_len: usize,
     /// What Content-Length of the request promised and is not queued yet.
     pub(super) owed: Option<u64>,
     /// Bytes of data among the events.
     pub(super) unread: usize,
+    /// The head says how long the body is.
+    pub(super) length_known: bool,
     /// Bytes of informational heads so far.
     pub(super) interim_bytes: u32,
     /// Where the request begins and ends, as places of the outbox.
     pub(super) begins_at: u64,
     pub(super) ends_at: u64,
+    /// Where the last frame of its body ends.
+    pub(super) framed_to: u64,
     /// Neither side will send more (RFC 9113 section 5.1: closed).
     pub(super) closed: bool,
     /// END_STREAM or RST_STREAM came.
@@ -208,13 +226,16 @@ impl Slot {
             send_window: SendWindow::new(0),
             recv_window: RecvWindow::new(0),
             events: VecDeque::new(),
+            whole: None,
             outgoing: VecDeque::new(),
             outgoing_len: 0,
             owed: None,
             unread: 0,
+            length_known: false,
             interim_bytes: 0,
             begins_at: 0,
             ends_at: u64::MAX,
+            framed_to: 0,
             closed: true,
             peer_closed: true,
             stirred: false,
@@ -232,8 +253,10 @@ impl Slot {
         self.recv_window = recv;
         self.owed = None;
         self.unread = 0;
+        self.length_known = false;
         self.interim_bytes = 0;
         self.ends_at = u64::MAX;
+        self.framed_to = 0;
         self.closed = false;
         self.peer_closed = false;
     }
@@ -245,6 +268,7 @@ impl Slot {
         self.drop_outgoing();
         let unread = self.events.iter().map(Queued::weight).sum();
         self.events.clear();
+        self.whole = None;
         // What a burst made of the queues need not stay for ever.
         self.events.shrink_to(16);
         unread
@@ -287,6 +311,64 @@ impl Slot {
     pub(super) fn push_data(&mut self, data: Bytes) {
         self.unread += data.len();
         self.events.push_back(Queued::Event(Event::Data(data)));
+    }
+
+    /// Has what follows of a body of known length put into one piece, with what waits of it already.
+    /// Gives the weight of that, which is not unread any more. `coming`: what is left of a DATA frame
+    /// that has begun.
+    pub(super) fn gather_whole(&mut self, coming: u32) -> usize {
+        let (Recv::Body { left: Some(left) }, None) = (self.recv, &self.whole) else {
+            return 0;
+        };
+        if !self.events.iter().all(|queued| queued.data().is_some()) {
+            return 0;
+        }
+        let here = std::mem::take(&mut self.unread);
+        let missing = usize::try_from(left + u64::from(coming)).unwrap_or(usize::MAX);
+        let mut whole = BytesMut::with_capacity(here + missing.min(WHOLE_MAX));
+        for queued in self.events.drain(..) {
+            whole.extend_from_slice(queued.data().unwrap_or_default());
+        }
+        self.whole = Some(whole);
+        here
+    }
+
+    /// Where data goes that is wanted in one piece.
+    pub(super) fn whole(&mut self) -> Option<&mut BytesMut> {
+        self.whole.as_mut()
+    }
+
+    /// What has come of a body that was wanted in one piece.
+    pub(super) fn take_whole(&mut self) -> Option<Bytes> {
+        let whole = self.whole.take()?;
+        (!whole.is_empty()).then(|| whole.freeze())
+    }
+
+    /// Bytes of the body that were not given out, if the head told. `coming` as for
+    /// [`gather_whole`](Self::gather_whole).
+    pub(super) fn remaining(&self, coming: u32) -> Option<u64> {
+        let here = self.unread + self.whole.as_ref().map_or(0, BytesMut::len);
+        match self.recv {
+            Recv::Body { left: Some(left) } => Some(left + u64::from(coming) + here as u64),
+            Recv::Ended { .. } if self.length_known => Some(here as u64),
+            _ => None,
+        }
+    }
+
+    /// All that waits of a response that is whole, if that is data in one piece or nothing.
+    pub(super) fn take_rest(&mut self) -> Option<Bytes> {
+        let Recv::Ended { told: told @ false } = &mut self.recv else {
+            return None;
+        };
+        let alone = self.events.len() < 2;
+        if !alone || self.events.front().is_some_and(|queued| queued.data().is_none()) {
+            return None;
+        }
+        *told = true;
+        match self.pop() {
+            Some(Event::Data(data)) => Some(data),
+            _ => Some(Bytes::new()),
+        }
     }
 
     /// The next event that waits, data taken off `unread`.

@@ -12,3 +12,4 @@ mod limits;
 mod messages;
 mod properties;
 mod requests;
+mod whole;

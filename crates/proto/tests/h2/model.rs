@@ -17,9 +17,11 @@ pub enum Step {
     Send { stream: usize, len: usize },
     End { stream: usize },
     Read { stream: usize, events: usize },
+    Gather { stream: usize },
+    TakeRest { stream: usize },
     GiveUp { stream: usize },
     Write,
-    PeerHead { stream: usize },
+    PeerHead { stream: usize, length: bool },
     PeerData { stream: usize, len: u32, padding: Option<u8> },
     PeerEnd { stream: usize },
     PeerReset { stream: usize },
@@ -187,12 +189,26 @@ impl Model {
                 }
             }
             Step::Read { stream, events } => self.read(stream, events),
+            Step::Gather { stream } => {
+                if let Some(stream) = self.handle(stream) {
+                    let _ = self.rig.client.gather(stream);
+                }
+            }
+            Step::TakeRest { stream } => {
+                if let Some(stream) = self.handle(stream) {
+                    let _ = self.rig.client.take_rest(stream);
+                }
+            }
             Step::GiveUp { stream } => self.give_up(stream),
             Step::Write => self.write(),
-            Step::PeerHead { stream } => {
+            Step::PeerHead { stream, length: given_length } => {
                 if let Some(id) = self.pick(stream, |peer| going(peer) && !peer.head) {
                     self.streams.get_mut(&id).expect("picked").head = true;
-                    self.rig.ok(&status(id, 0, "200"));
+                    // More than comes: the end, if it is said, is a mistake then.
+                    let length = ("content-length", "1000000");
+                    let fields = [(":status", "200"), length];
+                    let count = if given_length { 2 } else { 1 };
+                    self.rig.ok(&headers(id, 0, &fields[..count]));
                 }
             }
             Step::PeerData { stream, len, padding } => self.data(stream, len, padding),

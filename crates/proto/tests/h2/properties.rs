@@ -80,9 +80,12 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (stream(), 0_usize..30_000).prop_map(|(stream, len)| Step::Send { stream, len }),
         1 => stream().prop_map(|stream| Step::End { stream }),
         5 => (stream(), 0_usize..4).prop_map(|(stream, events)| Step::Read { stream, events }),
+        2 => stream().prop_map(|stream| Step::Gather { stream }),
+        2 => stream().prop_map(|stream| Step::TakeRest { stream }),
         1 => stream().prop_map(|stream| Step::GiveUp { stream }),
         4 => Just(Step::Write),
-        3 => stream().prop_map(|stream| Step::PeerHead { stream }),
+        3 => (stream(), any::<bool>())
+            .prop_map(|(stream, length)| Step::PeerHead { stream, length }),
         8 => (stream(), 0_u32..12_000, prop::option::of(any::<u8>()))
             .prop_map(|(stream, len, padding)| Step::PeerData { stream, len, padding }),
         1 => stream().prop_map(|stream| Step::PeerEnd { stream }),

@@ -260,3 +260,45 @@ fn the_same_fields_are_written_right_whatever_the_table_does_between() {
         ask(&mut rig, &same);
     }
 }
+
+#[test]
+fn a_request_like_the_last_is_written_and_checked_like_any_other() {
+    let mut rig = Rig::ready();
+    let plain = fields([("Host", "example.com"), ("Accept", "*/*")]);
+    let long = fields([("Host", "example.com"), ("Content-Length", "3")]);
+    let other = fields([("Accept", "*/*")]);
+    let base = line(&Method::GET, &plain, true);
+    // Parts that are the same text when joined, but not the same parts.
+    let lines = [
+        base,
+        RequestLine { path: "/a", ..base },
+        RequestLine { scheme: "http", authority: "sexample.com", fields: &other, ..base },
+        RequestLine { authority: "example.com/", path: "/", fields: &other, ..base },
+        RequestLine { authority: "example.com", path: "//", fields: &other, ..base },
+        RequestLine { method: &Method::POST, end: false, fields: &long, ..base },
+        RequestLine { end: false, ..base },
+    ];
+    for line in lines.iter().flat_map(|line| [line, line, line]) {
+        let sent = head_of(&mut rig, line);
+        let value =
+            |name: &str| sent.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
+        assert_eq!(value(":method"), Some(line.method.as_str()));
+        assert_eq!(value(":scheme"), Some(line.scheme));
+        assert_eq!(value(":authority"), Some(line.authority));
+        assert_eq!(value(":path"), Some(line.path));
+        assert_eq!(value("accept").is_some(), line.fields.contains("accept"));
+        assert_eq!(value("content-length").is_some(), line.fields.contains("content-length"));
+    }
+    // What is promised of a body is remembered along with the bytes.
+    for _ in 0..3 {
+        let asked = RequestLine { method: &Method::POST, end: false, fields: &long, ..base };
+        let stream = rig.try_open(&asked).expect("a stream");
+        assert_eq!(rig.client.send_end(stream, None), Err(ApiMisuse::BodyTooShort));
+    }
+    // And what is wrong stays wrong behind what was right.
+    rig.try_open(&base).expect("a stream");
+    let wrong = RequestLine { authority: "example.org", ..base };
+    assert_eq!(rig.try_open(&wrong), Err(ApiMisuse::HostMismatch));
+    let wrong = RequestLine { fields: &long, ..base };
+    assert_eq!(rig.try_open(&wrong), Err(ApiMisuse::ContentLengthMismatch));
+}

@@ -8,8 +8,10 @@
 //!
 //! Nothing of a user's (a body, a hook) is called under the lock, and nobody is woken.
 
+mod guest;
 mod state;
 mod stream;
+mod tunnel;
 
 use std::{
     fmt,
@@ -21,7 +23,7 @@ use std::{
 };
 
 use mimus_net::{Runtime, dial::Dialed, proxy::Proxy, rt::Probe};
-use mimus_proto::h2::{self, Busy};
+use mimus_proto::h2::{self, Busy, Code, Stream};
 
 use self::state::{State, Task};
 pub(crate) use self::stream::OnStream;
@@ -103,9 +105,15 @@ impl Shared {
         alive
     }
 
-    /// Opens a stream in a place that was reserved. Nothing is written yet.
-    pub(super) fn begin(&self, order: Order<'_>) -> Result<OnStream, Failure> {
-        OnStream::begin(Arc::clone(&self.0), order)
+    /// Opens a stream in a place that was reserved, which it takes if there is no error. Nothing is
+    /// written yet.
+    pub(super) fn begin(&self, order: Order<'_>) -> Result<Box<OnStream>, Failure> {
+        OnStream::begin(&self.0, order)
+    }
+
+    /// Whether the server takes extended CONNECT, once it has said so or has not.
+    pub(super) async fn offers_tunnels(&self) -> Result<bool, Failure> {
+        self.0.offers_tunnels().await
     }
 
     /// A place for who dialled, on a connection that nobody else knows.
@@ -168,6 +176,14 @@ impl Link {
     fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         let answer = change(&mut state);
+        if state.has_news() {
+            self.tell(state);
+        }
+        answer
+    }
+
+    #[inline(never)] // Most changes concern nobody else.
+    fn tell(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let wakes = std::mem::take(&mut state.wakes);
         let start = matches!(state.task, Task::Wanted);
         if start {
@@ -185,7 +201,11 @@ impl Link {
         } else if widened {
             self.freed(Instant::now());
         }
-        answer
+    }
+
+    /// Gives a stream up.
+    fn leave(self: &Arc<Self>, stream: Stream, code: Code, now: Instant) {
+        self.with(|state| state.vacate(stream, code, now));
     }
 
     /// An exchange ended: another may have its place.

@@ -7,14 +7,15 @@ use std::{
     time::Instant,
 };
 
-use http::{Method, StatusCode};
+use bytes::Bytes;
+use http::StatusCode;
 use mimus_net::{BoxFuture, Phase, Runtime};
 use mimus_proto::{
-    Event, Fields, ResponseHead,
+    Event, Fields,
     h2::{self, Code, Stream, StreamError},
 };
 
-use super::{Link, state::State};
+use super::{Link, state::State, tunnel::Tunnel};
 use crate::{
     Body,
     conn::{Deadlines, Failure, Order},
@@ -54,10 +55,12 @@ pub(crate) struct OnStream {
     refused: bool,
     /// The stream was given up.
     left: bool,
-    /// The request was a HEAD.
-    bodiless: bool,
+    /// What came with the head of a response that was over by then. The stream was given up.
+    rest: Option<Bytes>,
     /// Bytes of the body that were not handed out, where the head told.
     remaining: Option<u64>,
+    /// Bytes of it that were here when it was last waited for as a whole.
+    gathered: usize,
     info: Arc<ConnectionInfo>,
 }
 
@@ -71,16 +74,19 @@ impl fmt::Debug for OnStream {
 }
 
 impl OnStream {
-    pub(super) fn begin(link: Arc<Link>, order: Order<'_>) -> Result<Self, Failure> {
+    /// Opens a stream in a place that was reserved, which it takes if there is no error. Nothing is
+    /// written yet.
+    pub(super) fn begin(link: &Arc<Link>, order: Order<'_>) -> Result<Box<Self>, Failure> {
         let Order { line, body, expect_wait, deadlines, now, .. } = order;
         let asked = h2::RequestLine {
             method: line.method,
             scheme: line.scheme,
             authority: line.authority,
             path: line.target,
-            protocol: None,
+            protocol: line.protocol,
             fields: line.fields,
-            end: body.is_none(),
+            // A tunnel's body is what its owner writes.
+            end: body.is_none() && line.protocol.is_none(),
         };
         let opened = link.with(|state| {
             let stream = state.machine.open(&asked)?;
@@ -104,8 +110,8 @@ impl OnStream {
                 (sending, Phase::Send, deadlines.idle)
             }
         };
-        Ok(OnStream {
-            link,
+        Ok(Box::new(OnStream {
+            link: Arc::clone(link),
             stream,
             sending,
             phase,
@@ -118,10 +124,11 @@ impl OnStream {
             heard: false,
             refused: false,
             left: false,
-            bodiless: line.method == Method::HEAD,
+            rest: None,
             remaining: None,
+            gathered: 0,
             info,
-        })
+        }))
     }
 
     pub(crate) fn info(&self) -> &Arc<ConnectionInfo> {
@@ -145,6 +152,9 @@ impl OnStream {
         if self.refused {
             return Sent::Nothing;
         }
+        if self.left {
+            return Sent::Whole;
+        }
         match self.link.with(|state| state.machine.sent(self.stream)) {
             h2::Sent::Nothing => Sent::Nothing,
             h2::Sent::Part => Sent::Head,
@@ -160,6 +170,7 @@ impl OnStream {
     pub(crate) fn is_sending(&self) -> bool {
         match self.sending {
             Sending::Stopped => false,
+            _ if self.left => false,
             _ => self.link.with(|state| state.machine.is_sending(self.stream)),
         }
     }
@@ -171,8 +182,30 @@ impl OnStream {
         }
     }
 
+    /// All of the body that is still to come, if it is here in one piece. The response is over then.
+    pub(crate) fn take_rest(&mut self) -> Option<Bytes> {
+        match self.left {
+            true => self.rest.take(),
+            false => self.link.with(|state| state.machine.take_rest(self.stream)),
+        }
+    }
+
+    /// The next event of a response that was over when its head was read.
+    fn event_of_rest(&mut self) -> Option<Event> {
+        match self.rest.take()? {
+            rest if rest.is_empty() => Some(Event::End),
+            rest => {
+                self.rest = Some(Bytes::new());
+                Some(Event::Data(rest))
+            }
+        }
+    }
+
     /// The next event that is already here.
     pub(crate) fn buffered_event(&mut self) -> Result<Option<Event>, Failure> {
+        if self.left {
+            return Ok(self.event_of_rest());
+        }
         let (link, stream) = (Arc::clone(&self.link), self.stream);
         link.with(|state| self.take_event(state, stream))
     }
@@ -183,24 +216,89 @@ impl OnStream {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<Event, Failure>> {
-        let (link, stream) = (Arc::clone(&self.link), self.stream);
+        if let Some(event) = self.event_of_rest() {
+            return Poll::Ready(Ok(event));
+        }
+        let stream = self.stream;
+        self.poll_until(cx, runtime, |on, state| {
+            let Some(event) = on.take_event(state, stream)? else {
+                return Ok(None);
+            };
+            if matches!(event, Event::Head(_)) && !state.machine.is_sending(stream) {
+                on.rest = state.machine.take_rest(stream);
+            }
+            match on.rest {
+                None => state.stand_up(stream),
+                Some(_) => {
+                    on.left = true;
+                    state.vacate(stream, Code::NO_ERROR, state.heard_at);
+                }
+            }
+            state.flush();
+            Ok(Some(event))
+        })
+    }
+
+    /// Drives the connection, and sends what the request still has to say, until `look` finds what it
+    /// looks for.
+    fn poll_until<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+        mut look: impl FnMut(&mut Self, &mut State) -> Result<Option<T>, Failure>,
+    ) -> Poll<Result<T, Failure>> {
+        let link = Arc::clone(&self.link);
         loop {
-            self.refresh_deadline()?;
             self.upload(cx, runtime)?;
             let polled = link.with(|state| {
-                if let Some(event) = self.take_event(state, stream)? {
-                    state.stand_up(stream);
-                    state.flush();
-                    return Ok(Poll::Ready(Some(event)));
+                loop {
+                    if let Some(found) = look(self, state)? {
+                        return Ok(Poll::Ready(Some(found)));
+                    }
+                    if self.poll_news(state, cx)?.is_pending() {
+                        return Ok(Poll::Pending);
+                    }
+                    // What else there is to do is not done under the lock.
+                    if !state.wakes.is_empty() || self.has_body() {
+                        return Ok(Poll::Ready(None));
+                    }
                 }
-                Ok(self.poll_news(state, cx)?.map(|()| None))
             })?;
             match polled {
-                Poll::Ready(Some(event)) => return Poll::Ready(Ok(event)),
+                Poll::Ready(Some(found)) => return Poll::Ready(Ok(found)),
                 Poll::Ready(None) => {}
                 Poll::Pending => return Poll::Pending,
             }
         }
+    }
+
+    /// Whether the body may have more to give.
+    fn has_body(&self) -> bool {
+        matches!(self.sending, Sending::Held(..) | Sending::Body(_))
+    }
+
+    /// Waits until the rest of a body of known length is here, which then is one piece, or no more
+    /// comes. Does nothing about other bodies.
+    pub(crate) fn poll_gather(
+        &mut self,
+        cx: &mut Context<'_>,
+        runtime: &dyn Runtime,
+    ) -> Poll<Result<(), Failure>> {
+        if self.left || self.remaining.is_none() {
+            return Poll::Ready(Ok(()));
+        }
+        let stream = self.stream;
+        self.poll_until(cx, runtime, |on, state| match state.machine.gather(stream) {
+            Some(here) => {
+                on.stirred |= std::mem::replace(&mut on.gathered, here) != here;
+                Ok(None)
+            }
+            None => {
+                state.stand_up(stream);
+                state.flush();
+                Ok(Some(()))
+            }
+        })
     }
 
     /// Sends the rest of the request, under a response that is over, or until the server has had
@@ -210,30 +308,24 @@ impl OnStream {
         cx: &mut Context<'_>,
         runtime: &dyn Runtime,
     ) -> Poll<Result<(), Failure>> {
-        let (link, stream) = (Arc::clone(&self.link), self.stream);
-        loop {
-            self.refresh_deadline()?;
-            self.upload(cx, runtime)?;
-            if matches!(self.sending, Sending::Stopped) {
-                return Poll::Ready(Ok(()));
+        let stream = self.stream;
+        self.poll_until(cx, runtime, |on, state| {
+            let over = matches!(on.sending, Sending::Stopped)
+                || !state.machine.is_sending(stream)
+                || state.is_over();
+            if over {
+                state.stand_up(stream);
             }
-            let polled = link.with(|state| {
-                if !state.machine.is_sending(stream) || state.is_over() {
-                    state.stand_up(stream);
-                    return Ok(Poll::Ready(true));
-                }
-                Ok(self.poll_news(state, cx)?.map(|()| false))
-            })?;
-            match polled {
-                Poll::Ready(true) => return Poll::Ready(Ok(())),
-                Poll::Ready(false) => {}
-                Poll::Pending => return Poll::Pending,
+            if !over && !state.machine.is_written(stream) {
+                state.await_written(stream);
             }
-        }
+            Ok(over.then_some(()))
+        })
     }
 
     /// Waits for news, or until the phase is over.
-    fn poll_news(&self, state: &mut State, cx: &mut Context<'_>) -> Result<Poll<()>, Failure> {
+    fn poll_news(&mut self, state: &mut State, cx: &mut Context<'_>) -> Result<Poll<()>, Failure> {
+        self.refresh_deadline()?;
         if state.is_expired(self.stream) {
             // The server may be gone, which others want to know.
             state.doubt(self.since);
@@ -249,8 +341,8 @@ impl OnStream {
         };
         match &event {
             None => {}
-            Some(Event::Head(head)) => {
-                self.remaining = self.length_of(head);
+            Some(Event::Head(_)) => {
+                self.remaining = state.machine.remaining_body(stream);
                 (self.phase, self.heard, self.stirred) = (Phase::Body, true, true);
                 self.info = Arc::clone(&state.info);
                 // RFC 9110 section 10.1.1: a final status instead of 100 means that the body is not
@@ -273,16 +365,6 @@ impl OnStream {
             Some(_) => self.stirred = true,
         }
         Ok(event)
-    }
-
-    /// How long the body that follows `head` is, if it says so. The machine sees to it that it does
-    /// not lie.
-    fn length_of(&self, head: &ResponseHead) -> Option<u64> {
-        let none = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        match self.bodiless || none {
-            true => Some(0),
-            false => head.fields.get_str("content-length")?.parse().ok(),
-        }
     }
 
     fn failed(&mut self, state: &mut State, error: StreamError) -> Failure {
@@ -382,14 +464,22 @@ impl OnStream {
 
     /// The response is over, and so is the request, or what is left of it is not wanted.
     pub(crate) fn finish(mut self, now: Instant) {
-        self.leave(Code::NO_ERROR, now);
+        if !self.left {
+            self.leave(Code::NO_ERROR, now);
+        }
+    }
+
+    /// The stream itself, after [`Event::Upgraded`].
+    pub(crate) fn into_tunnel(mut self) -> Tunnel {
+        self.left = true;
+        let (link, stream) = (Arc::clone(&self.link), self.stream);
+        link.with(|state| state.stand_up(stream));
+        Tunnel::new(link, stream, Arc::clone(&self.info))
     }
 
     fn leave(&mut self, code: Code, now: Instant) {
         self.left = true;
-        let stream = self.stream;
-        self.link.with(|state| state.vacate(stream, code, now));
-        self.link.freed(now);
+        self.link.leave(self.stream, code, now);
     }
 }
 
