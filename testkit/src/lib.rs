@@ -49,5 +49,5 @@ pub use grpc::{GrpcBad, grpc_bad, grpc_descriptors};
 pub use origin::{Builder, Origin};
 pub use port::{PORTS, Port, PortInfo};
 pub use record::{Seen, SeenConnection, SeenH2, SeenTls, SeenWs};
-pub use routes::{Route, bad_routes, grpc_routes, routes, ws_routes};
+pub use routes::{Route, bad_routes, generated, grpc_routes, routes, ws_routes};
 pub use tls::Identity;

@@ -16,7 +16,7 @@ use mimus_net::{
 use mimus_proto::{BodyLength, Event, Fields, ResponseHead};
 
 use crate::{
-    Body, Error, Incoming, Kind, Result,
+    Body, Error, Incoming, Kind, Protocol, Result,
     client::Inner,
     conn::{Conn, Deadlines, Exchange, Failure, Order, Ready, RequestLine, Reserved, Shared},
     incoming::Reading,
@@ -163,6 +163,10 @@ impl<'a> Call<'a> {
                 (Box::pin(self.connect(&route, expects, asked, now)).await?, Instant::now())
             }
         };
+        let ready = match self.request.protocol {
+            None => ready,
+            Some(_) => Box::pin(self.for_tunnel(ready)).await?,
+        };
         let forwards = forwarding.is_some();
         let body = match length {
             BodyLength::None => None,
@@ -180,6 +184,7 @@ impl<'a> Call<'a> {
             target: &asked,
             scheme: self.request.target.url.scheme(),
             authority,
+            protocol: self.request.protocol.as_ref().map(Protocol::as_str),
             fields: &fields,
             length,
         };
@@ -321,7 +326,8 @@ impl<'a> Call<'a> {
     ) -> Result<Ready> {
         let settings = &self.request.settings;
         let early = settings.transport.early_data && self.request.method.is_safe();
-        let plan = route.plan(&self.request.target, expects, early)?;
+        let offers = route.offers(&self.request, expects);
+        let plan = route.plan(&self.request.target, offers, early)?;
         let dialer =
             Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
         let timeouts = DialTimeouts {
@@ -331,7 +337,7 @@ impl<'a> Call<'a> {
             total: self.deadline,
         };
         let dialed = dialer.dial(&plan, &timeouts).await?;
-        let shares = route.speaks_http2(expects, dialed.tls.as_ref())?;
+        let shares = route.speaks_http2(offers, dialed.tls.as_ref())?;
         let ready = match shares {
             false => {
                 let conn = Box::new(Conn::new(dialed, plan.proxy, early));
@@ -349,6 +355,27 @@ impl<'a> Call<'a> {
         tracing::debug!(host = self.request.target.authority(), peer = ?connection.peer, "connected");
         tell(&settings.hooks, &Observation::Connected { connection: &connection });
         Ok(ready)
+    }
+
+    /// The connection, if its server takes extended CONNECT.
+    async fn for_tunnel(&self, ready: Ready) -> Result<Ready> {
+        let now = Instant::now();
+        let place = match ready {
+            Ready::Shared(place) => place,
+            Ready::Exclusive(lease) => {
+                lease.release(now);
+                return Err(Error::new(Kind::NotOffered, "the server does not speak HTTP/2"));
+            }
+        };
+        let until = self.deadlines().of(self.request.settings.timeouts.head, now);
+        match rt::within(self.client.runtime(), until, place.offers_tunnels()).await {
+            None => Err(Error::timeout(Phase::Head)),
+            Some(Err(failure)) => Err(failure.into_error(Phase::Head)),
+            Some(Ok(true)) => Ok(Ready::Shared(place)),
+            Some(Ok(false)) => {
+                Err(Error::new(Kind::NotOffered, "the server takes no extended CONNECT"))
+            }
+        }
     }
 
     fn take_body(body: &mut Body, gone: &mut bool) -> Result<Body> {

@@ -113,7 +113,17 @@ macro_rules! client_methods {
             self.request(http::Method::OPTIONS, url)
         }
 
-        /// An [`http::Request`] as a request of this client.
+        /// Starts a WebSocket. The URL is one of `ws`, `wss`, `http` or `https`.
+        #[cfg(feature = "ws")]
+        pub fn websocket(&self, url: impl $crate::IntoUrl) -> $crate::ws::Builder<$mode> {
+            $crate::ws::Builder::new($crate::RequestBuilder::for_web_socket(
+                self.inner.clone(),
+                url,
+            ))
+        }
+
+        /// An [`http::Request`] as a request of this client. Of its extensions, a
+        /// [`Protocol`]($crate::Protocol) counts.
         ///
         /// # Errors
         /// When the URI is not absolute, or has a scheme other than http and https.
@@ -124,6 +134,7 @@ macro_rules! client_methods {
             let (parts, body) = request.into_parts();
             let mut request = self.request(parts.method, parts.uri).body(body).build()?;
             *request.fields_mut() = $crate::Fields::from(&parts.headers);
+            request.protocol = parts.extensions.get().cloned();
             Ok(request)
         }
 

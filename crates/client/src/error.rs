@@ -68,6 +68,9 @@ pub enum Kind {
     Status(http::StatusCode),
     /// A hook refused the call.
     Hook,
+    /// The server does not offer what the call needs: HTTP/2, or extended CONNECT
+    /// ([`protocol`](crate::RequestBuilder::protocol)). Nothing was sent.
+    NotOffered,
 }
 
 impl Error {

@@ -14,9 +14,9 @@ use mimus_net::{Phase, Runtime};
 use mimus_proto::{Event, Fields};
 
 use crate::{
-    Error, Kind, Result,
+    Error, Kind, Result, Upgraded,
     body::{DecodeError, DecodeErrorKind, DecodeLimits, Decoder},
-    conn::{Conn, Exchange},
+    conn::Exchange,
     reader::BodyReader,
 };
 
@@ -201,10 +201,11 @@ impl Incoming {
         self.trailers.take().map(|trailers| *trailers)
     }
 
-    /// The connection, and what came beyond the head, when the connection was upgraded.
-    pub(crate) fn into_upgraded(mut self) -> Option<(Box<Conn>, Bytes)> {
+    /// What goes by another protocol from now on, if anything does.
+    pub(crate) fn into_upgraded(mut self) -> Option<Upgraded> {
         let ahead = *self.upgraded.take()?;
-        Some((self.rest.take()?.exchange.into_conn()?, ahead))
+        let (socket, info) = self.rest.take()?.exchange.into_socket();
+        Some(Upgraded::new(socket, info, ahead))
     }
 
     /// The next piece, or `None` at the end.

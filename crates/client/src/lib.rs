@@ -78,10 +78,12 @@ pub use options::Timeouts;
 pub use policy::{auth, cookie, redirect, retry};
 pub use pool::{Limits as PoolLimits, Stats as PoolStats};
 pub use reader::BodyReader;
-pub use request::{Request, RequestBuilder};
+pub use request::{Protocol, Request, RequestBuilder};
 pub use response::{Hop, Response};
 #[cfg(feature = "grpc")]
 pub use session::grpc;
+#[cfg(feature = "ws")]
+pub use session::ws;
 pub use target::IntoUrl;
 pub use upgrade::Upgraded;
 

@@ -14,7 +14,7 @@ use crate::{
     client::{Async, Blocking, Inner},
     options::{Settings, shared_setters},
     response::Response,
-    target::{IntoUrl, Known, Target},
+    target::{Accepted, IntoUrl, Known, Target},
 };
 
 /// A request ready to be executed: method, URL, fields, body, and the settings of the call.
@@ -23,7 +23,37 @@ pub struct Request {
     pub(crate) target: Target,
     pub(crate) fields: Fields,
     pub(crate) body: Body,
+    pub(crate) protocol: Option<Protocol>,
     pub(crate) settings: Arc<Settings>,
+}
+
+/// The protocol for which an extended CONNECT (RFC 8441) asks: `websocket`, for one. As an extension of
+/// an [`http::Request`] it makes a CONNECT such a one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Protocol(Arc<str>);
+
+impl Protocol {
+    /// A protocol of the registry of HTTP Upgrade tokens (RFC 9110 section 16.7).
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Protocol(name.into())
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Protocol {
+    fn from(name: &str) -> Self {
+        Protocol::new(name)
+    }
+}
+
+impl From<String> for Protocol {
+    fn from(name: String) -> Self {
+        Protocol::new(name)
+    }
 }
 
 impl Request {
@@ -59,6 +89,7 @@ impl Request {
             target: self.target.clone(),
             fields: self.fields.clone(),
             body: self.body.try_clone()?,
+            protocol: self.protocol.clone(),
             settings: self.settings.clone(),
         })
     }
@@ -93,12 +124,25 @@ impl<M> fmt::Debug for RequestBuilder<M> {
 
 impl<M> RequestBuilder<M> {
     pub(crate) fn new(client: Arc<Inner>, method: Method, url: impl IntoUrl) -> Self {
-        let request = url.into_target(&Known(&client.targets)).and_then(|target| {
+        let target = url.into_target(&Known::new(&client.targets));
+        RequestBuilder::of_target(client, method, target)
+    }
+
+    /// The GET that begins a WebSocket.
+    #[cfg(feature = "ws")]
+    pub(crate) fn for_web_socket(client: Arc<Inner>, url: impl IntoUrl) -> Self {
+        let target = url.into_target(&Known::for_web_socket(&client.targets));
+        RequestBuilder::of_target(client, Method::GET, target)
+    }
+
+    fn of_target(client: Arc<Inner>, method: Method, target: Result<Accepted>) -> Self {
+        let request = target.and_then(|target| {
             let mut request = Box::new(Request {
                 method,
                 target: target.0,
                 fields: Fields::new(),
                 body: Body::empty(),
+                protocol: None,
                 settings: client.settings.clone(),
             });
             take_userinfo(&mut request)?;
@@ -166,6 +210,20 @@ impl<M> RequestBuilder<M> {
         })
     }
 
+    /// Makes a CONNECT an extended one (RFC 8441), which opens a tunnel to the URL's resource for another
+    /// protocol: `:protocol`, over HTTP/2 only. A response of 2xx is [upgraded](crate::Response::upgrade)
+    /// to the tunnel, any other is an ordinary response.
+    ///
+    /// An https URL is asked for over HTTP/2 if the server takes it, a http one by prior knowledge. The
+    /// call waits for the server's SETTINGS; where there is no HTTP/2, or no leave to ask, it fails with
+    /// [`Kind::NotOffered`](crate::Kind::NotOffered) and nothing is sent.
+    pub fn protocol(self, protocol: impl Into<Protocol>) -> Self {
+        self.change(|r| {
+            r.protocol = Some(protocol.into());
+            Ok(())
+        })
+    }
+
     /// A body of form-encoded pairs, with its `Content-Type` unless one was set.
     pub fn form<T: serde::Serialize + ?Sized>(self, pairs: &T) -> Self {
         self.change(|r| {
@@ -199,6 +257,12 @@ impl<M> RequestBuilder<M> {
     }
 
     shared_setters!();
+
+    /// The client, and what it is asked.
+    #[cfg(feature = "ws")]
+    pub(crate) fn into_parts(self) -> Result<(Arc<Inner>, Box<Request>)> {
+        Ok((self.client, self.request?))
+    }
 
     /// The request, to look at or to keep.
     ///

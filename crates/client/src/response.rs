@@ -181,14 +181,21 @@ impl<M> Response<M> {
         &mut self.answer.body
     }
 
-    /// The connection itself, after `101 Switching Protocols` or a 2xx to CONNECT.
+    /// The head, and the connection that it came on.
+    #[cfg(feature = "ws")]
+    pub(crate) fn head(&self) -> (&ResponseHead, &Arc<ConnectionInfo>) {
+        (&self.answer.head, &self.answer.connection)
+    }
+
+    /// The connection itself, after `101 Switching Protocols` or a 2xx to CONNECT; over HTTP/2, the
+    /// stream (RFC 8441).
     ///
     /// # Errors
     /// When the server did not agree to an upgrade.
     pub fn upgrade(self) -> Result<Upgraded> {
         let url = &self.answer.target.url;
         match self.answer.body.into_upgraded() {
-            Some((conn, ahead)) => Ok(Upgraded::new(conn, ahead)),
+            Some(upgraded) => Ok(upgraded),
             None => {
                 Err(Error::new(Kind::Protocol, "the server did not upgrade the connection").on(url))
             }

@@ -107,6 +107,9 @@ impl<'a> RouteRef<'a> {
 
     /// What a connection for `request` may turn out to be.
     pub(crate) fn expects(&self, request: &Request) -> Result<Expects> {
+        if request.protocol.is_some() {
+            return self.expects_tunnel(request);
+        }
         // Neither exists in HTTP/2 (RFC 9113 section 8.6; section 8.5 has tunnels of another kind).
         let switches = request.method == Method::CONNECT || request.fields.contains("upgrade");
         match request.settings.version {
@@ -123,6 +126,29 @@ impl<'a> RouteRef<'a> {
                 Err(Error::request(format!("{other:?} is not among the versions to choose")))
             }
         }
+    }
+
+    /// The same for an extended CONNECT (RFC 8441).
+    fn expects_tunnel(&self, request: &Request) -> Result<Expects> {
+        let wrong = if request.method != Method::CONNECT {
+            "only a CONNECT has a `:protocol`"
+        } else if !request.body.is_empty() {
+            "a tunnel has no body but what is written to it"
+        } else if self.forwarding_proxy().is_some() {
+            "an HTTP proxy forwards no HTTP/2: let it tunnel"
+        } else if request.settings.version.is_some_and(|version| version != Version::HTTP_2) {
+            "HTTP/2 alone has a CONNECT with a `:protocol`"
+        } else {
+            return Ok(Expects::Shared);
+        };
+        Err(Error::request(wrong))
+    }
+
+    /// What a dial for `request` offers to the server. A tunnel that the server has no HTTP/2 for leaves
+    /// a connection behind that serves what its owner does instead.
+    pub(crate) fn offers(&self, request: &Request, expects: Expects) -> Expects {
+        let open = request.protocol.is_some() && request.settings.version.is_none() && self.https;
+        if open { Expects::Either } else { expects }
     }
 
     /// How to make a connection for this route. `early` offers TLS early data.

@@ -11,10 +11,14 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use mimus_net::{Socket, Wait};
 
-use crate::{ConnectionInfo, conn::Conn};
+use crate::ConnectionInfo;
 
 /// A byte stream in both directions, by which the next protocol goes: what `101 Switching Protocols`
-/// or a CONNECT gives.
+/// or a CONNECT gives. Over HTTP/2 it is one stream of a connection (RFC 8441): closing it is
+/// END_STREAM, which ends what is written and not what is read, a reset by the server is
+/// [`io::ErrorKind::ConnectionReset`], and writing waits while the server's windows are closed.
+///
+/// Dropping it closes the connection, or resets the stream with CANCEL.
 ///
 /// It is a `futures_io::AsyncRead` and `AsyncWrite`, and tokio's with the feature `tokio`. It has no
 /// deadline of its own until [`set_deadline`](Self::set_deadline).
@@ -29,10 +33,13 @@ pub struct Upgraded {
 const READ: usize = 16 * 1024;
 
 impl Upgraded {
-    pub(crate) fn new(conn: Box<Conn>, ahead: Bytes) -> Self {
-        let mut socket = conn.socket;
+    pub(crate) fn new(
+        mut socket: Box<dyn Socket>,
+        info: Arc<ConnectionInfo>,
+        ahead: Bytes,
+    ) -> Self {
         socket.set_deadline(None);
-        Upgraded { socket, ahead: BytesMut::from(ahead), info: conn.info }
+        Upgraded { socket, ahead: BytesMut::from(ahead), info }
     }
 
     /// The connection's particulars.

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use mimus_proto::{Fields, ResponseHead, h2::StreamError};
 use url::Url;
 
@@ -203,6 +203,9 @@ impl Call<'_> {
         });
         self.memory.previous.push(left);
         request.method = follow.method;
+        if request.method != Method::CONNECT {
+            request.protocol = None;
+        }
         request.fields.retain(|name, _| !follow.strip.removes(name.as_bytes()));
         if follow.strip.cross_origin {
             self.memory.left_origin = true;
@@ -271,7 +274,7 @@ fn is_https(url: &Url) -> bool {
 fn failure(error: &Error) -> Failure {
     match error.kind() {
         Kind::Timeout => Failure::Timeout,
-        Kind::Certificate | Kind::Request => Failure::ConnectForGood,
+        Kind::Certificate | Kind::Request | Kind::NotOffered => Failure::ConnectForGood,
         Kind::Resolve | Kind::Connect | Kind::Tls | Kind::Proxy => Failure::Connect,
         Kind::Closed if is_refusal(error) => Failure::Refused,
         Kind::Closed => Failure::Closed,

@@ -225,7 +225,7 @@ pub(crate) fn suit_http2(fields: &mut Cow<'_, Fields>, target: &Target) {
 /// has no URL of http, and so never arises.
 pub(crate) fn target(request: &Request, forwarded: bool) -> Cow<'_, str> {
     let target = &request.target;
-    if request.method == Method::CONNECT {
+    if request.method == Method::CONNECT && request.protocol.is_none() {
         return format!("{}:{}", target.host(), target.port).into();
     }
     match forwarded {

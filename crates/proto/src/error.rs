@@ -168,12 +168,38 @@ reasons! {
         HeadersInBody = "a second head, or trailers that do not end the message",
         /// RFC 9113 section 8.1.1.
         BodyLengthMismatch = "a body that differs from its Content-Length",
+        /// RFC 6455 section 5.2: reserved bits that no extension gave a meaning.
+        ReservedBits = "a frame with reserved bits set",
+        /// RFC 6455 section 5.2.
+        ReservedOpcode = "a frame with an opcode that is not defined",
+        /// RFC 6455 section 5.2: the shortest form, and no length beyond 2^63-1.
+        FrameLength = "a frame length that is not in its shortest form, or beyond 2^63-1",
+        /// RFC 6455 section 5.1.
+        MaskMissing = "a frame of a client without a mask",
+        /// RFC 6455 section 5.1.
+        MaskForbidden = "a frame of a server with a mask",
+        /// RFC 6455 section 5.5.
+        ControlTooLong = "a control frame of more than 125 bytes",
+        /// RFC 6455 section 5.5.
+        ControlFragmented = "a control frame in fragments",
+        /// RFC 6455 section 5.4.
+        FragmentWithoutStart = "a continuation without a message to continue",
+        /// RFC 6455 section 5.4.
+        FragmentInterrupted = "a new message before the last one ended",
+        /// RFC 6455 section 8.1.
+        InvalidUtf8 = "text that is not UTF-8",
+        /// RFC 6455 section 5.5.1.
+        BadCloseFrame = "a close frame with one byte",
+        /// RFC 6455 section 7.4.
+        BadCloseCode = "a close code that must not be sent",
+        /// RFC 7692 section 7.2.2.
+        BadCompression = "a compressed message that cannot be inflated",
     }
 }
 
 reasons! {
-    /// Which limit of [`h1::Limits`](crate::h1::Limits) or [`h2::Limits`](crate::h2::Limits) was
-    /// exceeded.
+    /// Which limit of [`h1::Limits`](crate::h1::Limits), [`h2::Limits`](crate::h2::Limits) or of a
+    /// WebSocket was exceeded.
     LimitExceeded {
         /// `head_bytes`.
         HeadBytes = "head too large",
@@ -213,6 +239,14 @@ reasons! {
         SettingsWait = "the settings were not acknowledged in time",
         /// `ping_wait`.
         PingWait = "no answer to a PING in time",
+        /// `message`.
+        MessageBytes = "message too large",
+        /// `frame`.
+        FrameBytes = "frame too large",
+        /// `pong_wait`.
+        PongWait = "no answer to a ping in time",
+        /// `close_wait`.
+        CloseWait = "the close was not answered in time",
     }
 }
 
@@ -229,6 +263,8 @@ reasons! {
         InTrailers = "closed inside a trailer section",
         /// Inside a frame of HTTP/2.
         InFrame = "closed inside a frame",
+        /// RFC 6455 section 7.1.5: code 1006.
+        BeforeClose = "closed without a close frame",
     }
 }
 
@@ -281,5 +317,13 @@ reasons! {
         HostMismatch = "Host disagrees with the authority",
         /// RFC 9113 section 8.2.2.
         ConnectionField = "a connection-specific field",
+        /// RFC 6455 section 5.5.1: nothing follows a close frame.
+        Closing = "the close was already sent, or the connection failed",
+        /// RFC 6455 section 5.4: finish the one that was begun first.
+        MessageOpen = "a message in fragments is not finished",
+        /// RFC 6455 section 5.5: 125 bytes, two of them for the code of a close.
+        ControlTooLong = "too long for a control frame",
+        /// RFC 6455 section 7.4: see `ws::CloseCode::can_be_sent`.
+        BadCloseCode = "a close code that must not be sent",
     }
 }

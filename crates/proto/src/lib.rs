@@ -53,7 +53,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[macro_use]
 mod error;
@@ -64,6 +64,12 @@ pub mod grpc;
 pub mod h1;
 pub mod h2;
 mod head;
+mod outbox;
+#[cfg(feature = "ws")]
+#[allow(unsafe_code)]
+mod simd;
+#[cfg(feature = "ws")]
+pub mod ws;
 
 pub use error::{ApiMisuse, Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 pub use event::Event;

@@ -15,7 +15,7 @@ pub(super) const ROUTES: &[Route] = &[
     route("/json", GET, "a JSON document", |ex| Box::pin(fixed(ex, "application/json", JSON))),
     route("/xml", GET, "an XML document", |ex| Box::pin(fixed(ex, "application/xml", XML))),
     route("/robots.txt", GET, "rules for robots", |ex| Box::pin(fixed(ex, "text/plain", ROBOTS))),
-    route("/bytes/{n}", GET, "n bytes, at most 256 MiB, the same for the same ?seed= (0)", |ex| {
+    route("/bytes/{n}", GET, "n bytes, at most 4 GiB, the same for the same ?seed= (0)", |ex| {
         Box::pin(bytes(ex))
     }),
     route("/range/{n}", GET, "n bytes with an ETag; Range, If-Range, 206, 416", |ex| {
@@ -41,7 +41,7 @@ const XML: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\
 const ROBOTS: &str = "User-agent: *\nDisallow: /bad/\n";
 
 /// The largest generated body, in bytes.
-const MAX_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 4 << 30;
 
 async fn about(ex: &mut Exchange) -> io::Result<After> {
     ex.reply(Response::text(200, "mimus-origin; `mimus-origin --list` has its routes\n")).await
@@ -51,8 +51,9 @@ async fn fixed(ex: &mut Exchange, kind: &str, body: &str) -> io::Result<After> {
     ex.reply(Response::of(kind, body)).await
 }
 
-/// Bytes that look random and depend on nothing but the seed and their place.
-pub(crate) fn generated(seed: u64, from: u64, len: usize) -> Vec<u8> {
+/// What `/bytes/{n}` and its relatives answer with: bytes that look random, and depend on nothing but
+/// the `?seed=` and their place.
+pub fn generated(seed: u64, from: u64, len: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len + 16);
     let mut word = from / 8;
     while bytes.len() < len + 8 {
@@ -78,7 +79,7 @@ fn mixed(seed: u64, counter: u64) -> u64 {
 pub(super) fn length(ex: &Exchange) -> Result<u64, Response> {
     match ex.param_as::<u64>("n") {
         Some(len) if len <= MAX_BYTES => Ok(len),
-        Some(_) => Err(Response::text(400, "at most 268435456 bytes\n")),
+        Some(_) => Err(Response::text(400, "at most 4294967296 bytes\n")),
         None => Err(Response::text(400, "not a number of bytes\n")),
     }
 }

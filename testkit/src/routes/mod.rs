@@ -13,6 +13,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
+pub use self::content::generated;
 use crate::bad;
 use crate::conn::After;
 use crate::exchange::Exchange;

@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use http::Version;
-use mimus_net::{Phase, Runtime, Wait, rt::Probe};
+use mimus_net::{Phase, Runtime, Socket, Wait, rt::Probe};
 use mimus_proto::{Event, h1::Reuse};
 
 use super::{Conn, Failure, Order, Shared, shared::OnStream};
@@ -54,6 +54,14 @@ impl Reserved {
     /// `on` has reserved the place.
     pub(crate) fn new(on: Shared) -> Self {
         Reserved { on, taken: false }
+    }
+
+    /// Whether the server takes extended CONNECT (RFC 8441), once it has said so or has not.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub(crate) async fn offers_tunnels(&self) -> Result<bool, Failure> {
+        self.on.offers_tunnels().await
     }
 
     /// Whether the place can be used: see [`Shared::is_alive`].
@@ -282,11 +290,17 @@ impl Exchange {
         }
     }
 
-    /// Takes the connection out of HTTP's hands, after [`Event::Upgraded`].
-    pub(crate) fn into_conn(self) -> Option<Box<Conn>> {
+    /// Takes the connection, or the stream, out of HTTP's hands, after [`Event::Upgraded`].
+    pub(crate) fn into_socket(self) -> (Box<dyn Socket>, Arc<ConnectionInfo>) {
         match self {
-            Exchange::Exclusive(lease) => Some(lease.detach()),
-            Exchange::Shared(_) => None,
+            Exchange::Exclusive(lease) => {
+                let conn = lease.detach();
+                (conn.socket, conn.info)
+            }
+            Exchange::Shared(on) => {
+                let info = Arc::clone(on.info());
+                (Box::new(on.into_tunnel()), info)
+            }
         }
     }
 }

@@ -114,6 +114,8 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) target: &'a str,
     pub(crate) scheme: &'a str,
     pub(crate) authority: &'a str,
+    /// `:protocol` of an extended CONNECT, which HTTP/2 alone has.
+    pub(crate) protocol: Option<&'a str>,
     /// With what `length` calls for among them.
     pub(crate) fields: &'a Fields,
     pub(crate) length: BodyLength,

@@ -9,6 +9,8 @@ mod basics;
 
 mod bodies;
 mod h2;
+mod h2_peer;
+mod large;
 mod policies;
 mod pool;
 mod review;
@@ -16,3 +18,4 @@ mod routes;
 mod schedule;
 mod support;
 mod timeouts;
+mod tunnel;

@@ -18,8 +18,13 @@ use std::{
 };
 
 use bytes::BytesMut;
+use futures_util::{
+    StreamExt as _,
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    stream::FuturesUnordered,
+};
 use mimus::{
-    Client, SocketOptions, TlsConfig, Version,
+    Client, RequestBuilder, SocketOptions, TlsConfig, Version,
     rt::{BoxFuture, Endpoint, Probe, Runtime, Socket, Wait},
 };
 
@@ -92,6 +97,29 @@ struct Answer {
     window: i64,
     head: bool,
     heard_all: bool,
+    /// What comes is said back.
+    tunnel: bool,
+}
+
+impl Answer {
+    fn new(window: i64, body: Vec<u8>, heard_all: bool, tunnel: bool) -> Self {
+        Answer { body, sent: 0, window, head: false, heard_all, tunnel }
+    }
+
+    fn has_something_to_say(&self, window: i64) -> bool {
+        match (self.head, self.sent < self.body.len()) {
+            (false, _) => self.heard_all || self.tunnel,
+            (true, true) => window.min(self.window) > 0,
+            // All there is: the end, unless more may come.
+            (true, false) => self.heard_all,
+        }
+    }
+}
+
+/// Whether a header block that begins so is of a CONNECT: GET and POST have places in the static table,
+/// and the method goes first.
+fn is_connect(block: &[u8]) -> bool {
+    !matches!(block.first(), Some(0x82 | 0x83))
 }
 
 fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
@@ -122,7 +150,7 @@ impl Wire {
             to_server.drain(..PREFACE);
             server.greeted = true;
             let most = [&3u16.to_be_bytes()[..], &server.most.to_be_bytes()[..]].concat();
-            frame(to_client, 4, 0, 0, &most);
+            frame(to_client, 4, 0, 0, &[&most[..], &[0, 8, 0, 0, 0, 1]].concat());
             return true;
         }
         let Some(head) = to_server.get(..9) else { return false };
@@ -147,13 +175,17 @@ impl Wire {
                 }
                 if let Some(answer) = server.answers.get_mut(&id) {
                     answer.heard_all |= flags & 1 != 0;
+                    if answer.tunnel {
+                        answer.body.extend_from_slice(&payload);
+                    }
                 }
             }
             1 => {
                 let heard_all = flags & 1 != 0;
-                let body = body(id, dice);
-                let window = server.initial;
-                server.answers.insert(id, Answer { body, sent: 0, window, head: false, heard_all });
+                let tunnel = is_connect(&payload);
+                let body = if tunnel { Vec::new() } else { body(id, dice) };
+                let answer = Answer::new(server.initial, body, heard_all, tunnel);
+                server.answers.insert(id, answer);
                 server.overload |= server.known && server.answers.len() > server.most as usize;
             }
             3 => drop(server.answers.remove(&id)),
@@ -182,9 +214,9 @@ impl Wire {
     fn say(&mut self) -> bool {
         let Wire { to_client, server, dice, .. } = self;
         let window = server.window;
-        let can = |a: &Answer| a.heard_all && (!a.head || window.min(a.window) > 0);
-        let ready: Vec<u32> =
-            server.answers.iter().filter(|(_, a)| can(a)).map(|(id, _)| *id).collect();
+        let can =
+            |(id, answer): (&u32, &Answer)| answer.has_something_to_say(window).then_some(*id);
+        let ready: Vec<u32> = server.answers.iter().filter_map(can).collect();
         if ready.is_empty() {
             return false;
         }
@@ -196,8 +228,8 @@ impl Wire {
             return true;
         }
         let left = answer.body.len() - answer.sent;
-        let len = left.min(1 + dice.below(16_384)).min(window.min(answer.window) as usize);
-        let end = len == left;
+        let len = left.min(1 + dice.below(16_384)).min(window.min(answer.window).max(0) as usize);
+        let end = len == left && answer.heard_all;
         frame(to_client, 0, u8::from(end), id, &answer.body[answer.sent..answer.sent + len]);
         answer.sent += len;
         answer.window -= len as i64;
@@ -409,11 +441,62 @@ impl Task {
     }
 }
 
-async fn call(client: Client, upload: Option<usize>) {
-    let call = match upload {
-        Some(len) => client.post("http://127.0.0.1/").body(vec![1; len]),
-        None => client.get("http://127.0.0.1/"),
-    };
+/// What a task does.
+#[derive(Debug, Clone, Copy)]
+enum Job {
+    Get,
+    Upload(usize),
+    Tunnel(usize),
+}
+
+impl Job {
+    fn any(dice: &mut Dice) -> Self {
+        let len = if dice.one_in(8) { 150_000 } else { dice.below(3000) };
+        match dice.below(6) {
+            0 | 1 => Job::Upload(len),
+            2 => Job::Tunnel(len),
+            _ => Job::Get,
+        }
+    }
+
+    async fn run(self, client: Client) {
+        match self {
+            Job::Get => call(client.get("http://127.0.0.1/")).await,
+            Job::Upload(len) => {
+                call(client.post("http://127.0.0.1/").body(vec![1; len])).await;
+            }
+            Job::Tunnel(len) => tunnel(client, len).await,
+        }
+    }
+}
+
+/// Reader and writer have wakers of their own.
+async fn tunnel(client: Client, len: usize) {
+    let ask = client.request(mimus::Method::CONNECT, "http://127.0.0.1/").protocol("websocket");
+    let (mut from, mut to) =
+        ask.send().await.expect("an answer").upgrade().expect("a tunnel").split();
+    let halves: [BoxFuture<'static, ()>; 2] = [
+        Box::pin(async move {
+            for piece in vec![7; len].chunks(20_000) {
+                to.write_all(piece).await.expect("it is taken");
+                to.flush().await.expect("it is written");
+            }
+            to.close().await.expect("it is ended");
+        }),
+        Box::pin(async move {
+            let mut back = Vec::new();
+            from.read_to_end(&mut back).await.expect("its end");
+            assert!(
+                back.len() == len && back.iter().all(|&byte| byte == 7),
+                "{} bytes",
+                back.len()
+            );
+        }),
+    ];
+    FuturesUnordered::from_iter(halves).collect::<()>().await;
+}
+
+async fn call(call: RequestBuilder) {
     let response = call.version(Version::HTTP_2).send().await.expect("an answer");
     let body = response.bytes().await.expect("a whole body");
     let len = u32::from_be_bytes(body[..4].try_into().unwrap()) as usize;
@@ -474,15 +557,11 @@ fn run(seed: u64, tls: &TlsConfig) {
     let client = client.max_connections_per_host(1).build().unwrap();
     let mut tasks: Vec<Task> = (0..2 + dice.below(9))
         .map(|_| {
-            let uploads: Vec<_> = (0..1 + dice.below(3))
-                .map(|_| {
-                    dice.one_in(3).then(|| if dice.one_in(8) { 150_000 } else { dice.below(3000) })
-                })
-                .collect();
+            let jobs: Vec<_> = (0..1 + dice.below(3)).map(|_| Job::any(&mut dice)).collect();
             let client = client.clone();
             let mut task = Task::new(Box::pin(async move {
-                for upload in uploads {
-                    call(client.clone(), upload).await;
+                for job in jobs {
+                    job.run(client.clone()).await;
                 }
             }));
             // The first polls dial: a parked dialler holds up who waits for his dial.

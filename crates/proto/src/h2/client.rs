@@ -120,7 +120,7 @@ impl Client {
 
     /// Fills `slices` with the bytes to write next; says how many it filled. Zero when there are
     /// none. Control frames and heads go ahead of data that was not made frames yet, which is made as
-    /// there is room for 64 KiB: nine slices take all of it.
+    /// there is room for 128 KiB: seventeen slices take all of it.
     pub fn poll_transmit<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         self.conn.commit();
         self.conn.out.poll_transmit(slices)
@@ -372,6 +372,16 @@ impl Client {
             Send::Ended => slot.ends_at > self.conn.out.total(),
             Send::Stopped => false,
         })
+    }
+
+    /// Whether all of the body that was queued so far was written. A handle that is void has nothing
+    /// left.
+    #[must_use]
+    pub fn is_written(&self, stream: Stream) -> bool {
+        self.conn
+            .streams
+            .get(stream)
+            .is_none_or(|slot| slot.outgoing_len == 0 && slot.framed_to <= self.conn.out.total())
     }
 
     /// Tells the server anew how a response ranks (RFC 9218 section 7.1). `value` is a priority field's

@@ -6,7 +6,6 @@ use std::time::Instant;
 use super::flood::{Floods, Ration};
 use super::flow::{RecvWindow, SendWindow};
 use super::hpack::Decoder;
-use super::outbox::Outbox;
 use super::receive::{Block, Reading};
 use super::request::HeadWriter;
 use super::settings::{DEFAULT_WINDOW, Local, MAX_WINDOW};
@@ -14,6 +13,7 @@ use super::stream::{Recv, Send, StreamError};
 use super::streams::Streams;
 use super::timers::{Due, Timers};
 use super::{Code, Limits, Opening, PeerSettings, frame};
+use crate::outbox::Outbox;
 use crate::{Error, LimitExceeded, UnexpectedEof};
 
 /// Whether the connection goes on.

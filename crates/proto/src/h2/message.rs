@@ -1,5 +1,7 @@
 //! Header blocks made heads, trailers and events (RFC 9113 section 8).
 
+use bytes::Bytes;
+
 use super::conn::Conn;
 use super::flood::Ration;
 use super::frame;
@@ -108,7 +110,12 @@ impl Conn {
         }
         slot.length_known = left.is_some();
         slot.recv = if end { Recv::Ended { told: false } } else { Recv::Body { left } };
+        // RFC 9113 section 8.5, RFC 8441 section 5: what follows is another protocol's.
+        let tunnel = asked == Asked::Connect && head.status.is_success();
         self.unread += slot.push(Event::Head(head));
+        if tunnel {
+            slot.push(Event::Upgraded(Bytes::new()));
+        }
         Ok(())
     }
 

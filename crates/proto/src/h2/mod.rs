@@ -30,7 +30,7 @@
 //!   reads it, the window of a stream with what its owner took. Of a stream given up, all of it counts
 //!   as taken.
 //! - **Frames that matter do not wait for data**: DATA becomes frames only when there is room to write
-//!   them, 64 KiB ahead at most, one frame for each stream in turn.
+//!   them, 128 KiB ahead at most, one frame for each stream in turn.
 //!
 //! Where memory is bounded, and by which of the [`Limits`]:
 //!
@@ -115,7 +115,6 @@ pub mod hpack;
 mod limits;
 mod message;
 mod opening;
-mod outbox;
 mod receive;
 mod request;
 mod section;

@@ -6,7 +6,7 @@ use super::stream::Send;
 
 /// DATA is made only while less than this waits to be written: what comes later and matters more
 /// (control frames, heads) stands behind no more than this, and one write still carries much.
-const COMMITTED: usize = 64 * 1024;
+const COMMITTED: usize = 128 * 1024;
 
 /// The largest DATA frame, whatever the server takes: another stream's turn comes behind it.
 const LARGEST: usize = 64 * 1024;
@@ -51,6 +51,7 @@ impl Conn {
             self.out.data(piece);
         }
         slot.outgoing_len -= len;
+        slot.framed_to = self.out.end();
         slot.send_window.spend(len);
         self.send_window.spend(len);
         self.floods.earn();
@@ -82,7 +83,9 @@ impl Conn {
                 end.write(self.out.text());
             }
         }
-        self.streams.at(index).ends_at = self.out.end();
+        let slot = self.streams.at(index);
+        slot.ends_at = self.out.end();
+        slot.framed_to = slot.ends_at;
         self.streams.settle(index);
         self.streams.stir(index);
     }

@@ -203,6 +203,8 @@ pub(super) struct Slot {
     /// Where the request begins and ends, as places of the outbox.
     pub(super) begins_at: u64,
     pub(super) ends_at: u64,
+    /// Where the last frame of its body ends.
+    pub(super) framed_to: u64,
     /// Neither side will send more (RFC 9113 section 5.1: closed).
     pub(super) closed: bool,
     /// END_STREAM or RST_STREAM came.
@@ -233,6 +235,7 @@ impl Slot {
             interim_bytes: 0,
             begins_at: 0,
             ends_at: u64::MAX,
+            framed_to: 0,
             closed: true,
             peer_closed: true,
             stirred: false,
@@ -253,6 +256,7 @@ impl Slot {
         self.length_known = false;
         self.interim_bytes = 0;
         self.ends_at = u64::MAX;
+        self.framed_to = 0;
         self.closed = false;
         self.peer_closed = false;
     }

@@ -223,10 +223,14 @@ fn a_tunnel_carries_data_both_ways() {
     assert_eq!(names, [":method", ":scheme", ":authority", ":path", ":protocol"]);
     rig.ok(&[headers(1, 0, &[(":status", "200"), ("content-length", "1")]), data(1, 0, b"hello")]
         .concat());
+    assert!(rig.client.is_written(stream), "there is nothing");
     rig.send(stream, 3);
+    assert!(!rig.client.is_written(stream));
     assert_eq!(rig.frames()[0].payload, b"xxx");
+    assert!(rig.client.is_written(stream));
     let log = rig.events(stream);
-    assert_eq!(log[1..], [Seen::Data(b"hello".into())], "a tunnel has no length");
+    let expected = [Seen::Upgraded, Seen::Data(b"hello".into())];
+    assert_eq!(log[1..], expected, "a tunnel has no length");
     rig.ok(&data(1, END_STREAM, b""));
     assert_eq!(rig.events(stream), [Seen::End]);
     assert_eq!(rig.client.open_streams(), 1, "our half is open");
@@ -236,6 +240,9 @@ fn a_tunnel_carries_data_both_ways() {
     let frames = rig.frames();
     let names: Vec<_> = rig.decode(&frames[0].payload).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, [":method", ":authority"]);
+    rig.ok(&headers(3, END_STREAM, &[(":status", "403")]));
+    let log = rig.events(stream);
+    assert!(matches!(log[..], [Seen::Head(403, _), Seen::End]), "no tunnel: {log:?}");
     rig.client.reset(stream, Code::CANCEL);
 }
 

@@ -158,6 +158,7 @@ pub enum Seen {
     /// Neighbouring pieces are joined: where they were cut means nothing.
     Data(Vec<u8>),
     Trailers(Pairs),
+    Upgraded,
     End,
     Error(StreamError),
 }
@@ -186,6 +187,10 @@ pub fn drain(client: &mut Client, stream: Stream, log: &mut Vec<Seen>) {
             }
             Ok(Some(Event::Trailers(trailers))) => log.push(Seen::Trailers(pairs(&trailers))),
             Ok(Some(Event::End)) => log.push(Seen::End),
+            Ok(Some(Event::Upgraded(ahead))) => {
+                assert!(ahead.is_empty());
+                log.push(Seen::Upgraded);
+            }
             Ok(Some(other)) => panic!("an event that the rig does not know: {other:?}"),
             Err(error) => {
                 assert!(matches!(client.poll_event(stream), Err(again) if again == error));

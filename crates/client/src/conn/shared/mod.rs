@@ -8,8 +8,10 @@
 //!
 //! Nothing of a user's (a body, a hook) is called under the lock, and nobody is woken.
 
+mod guest;
 mod state;
 mod stream;
+mod tunnel;
 
 use std::{
     fmt,
@@ -21,7 +23,7 @@ use std::{
 };
 
 use mimus_net::{Runtime, dial::Dialed, proxy::Proxy, rt::Probe};
-use mimus_proto::h2::{self, Busy};
+use mimus_proto::h2::{self, Busy, Code, Stream};
 
 use self::state::{State, Task};
 pub(crate) use self::stream::OnStream;
@@ -109,6 +111,11 @@ impl Shared {
         OnStream::begin(&self.0, order)
     }
 
+    /// Whether the server takes extended CONNECT, once it has said so or has not.
+    pub(super) async fn offers_tunnels(&self) -> Result<bool, Failure> {
+        self.0.offers_tunnels().await
+    }
+
     /// A place for who dialled, on a connection that nobody else knows.
     pub(crate) fn reserve_first(&self) -> Reserved {
         self.0.lock().reserved += 1;
@@ -194,6 +201,11 @@ impl Link {
         } else if widened {
             self.freed(Instant::now());
         }
+    }
+
+    /// Gives a stream up.
+    fn leave(self: &Arc<Self>, stream: Stream, code: Code, now: Instant) {
+        self.with(|state| state.vacate(stream, code, now));
     }
 
     /// An exchange ended: another may have its place.

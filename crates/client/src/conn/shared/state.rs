@@ -11,14 +11,11 @@ use mimus_net::{Socket, Wait};
 use mimus_proto::h2::{self, Stream};
 use smallvec::SmallVec;
 
-use super::super::room::{Intake, Room};
+use super::super::room::Intake;
 use crate::observe::ConnectionInfo;
 
 /// The most slices of one gathered write.
-const SLICES: usize = 16;
-
-/// How much a read may bring for the next to be offered no more than a head's room.
-const LITTLE: usize = 4 * 1024;
+const SLICES: usize = 20;
 
 /// Room for heads that an idle connection keeps.
 const KEEP_OUTPUT: usize = 1024;
@@ -78,9 +75,13 @@ pub(super) struct State {
     socket: Box<dyn Socket>,
     intake: Intake,
     seats: Vec<Seat>,
+    /// Who waits for the server's SETTINGS.
+    pub(super) guests: Vec<Waker>,
+    /// Streams whose owners wait until what they queued is written.
+    unwritten: Vec<Stream>,
     pub(super) leader: Leader,
     pub(super) task: Task,
-    crowd: Arc<Crowd>,
+    pub(super) crowd: Arc<Crowd>,
     /// Streams that were not given up.
     pub(super) owned: usize,
     /// Places promised to exchanges that are not streams yet.
@@ -98,7 +99,7 @@ pub(super) struct State {
     set_alarm_at: Option<Instant>,
     broken: Option<Broken>,
     /// A layer took bytes that it has not handed on.
-    unflushed: bool,
+    pub(super) unflushed: bool,
     /// Whom to wake once the lock is released.
     pub(super) wakes: SmallVec<[Waker; 8]>,
     /// The pool was not told yet that this connection takes no more exchanges.
@@ -123,6 +124,8 @@ impl State {
             socket,
             intake: Intake::new(),
             seats: Vec::new(),
+            guests: Vec::new(),
+            unwritten: Vec::new(),
             leader: Leader::Nobody,
             task: Task::None,
             crowd: Arc::default(),
@@ -209,10 +212,7 @@ impl State {
         self.alarm = earlier(self.alarm, until);
         if self.owned > 1 && !matches!(self.task, Task::Impossible) {
             self.sit(cx, index);
-            let taken_over = std::mem::replace(&mut self.leader, Leader::Task) != Leader::Task;
-            if taken_over || self.owes() || self.alarm_is_early() {
-                self.rouse();
-            }
+            self.leave_to_task();
             return Poll::Pending;
         }
         // Who drives need not be woken by it.
@@ -242,7 +242,15 @@ impl State {
         driven
     }
 
-    fn crowd_waker(&self) -> Waker {
+    /// Has the connection's task drive from now on.
+    pub(super) fn leave_to_task(&mut self) {
+        let taken_over = std::mem::replace(&mut self.leader, Leader::Task) != Leader::Task;
+        if taken_over || self.owes() || self.alarm_is_early() {
+            self.rouse();
+        }
+    }
+
+    pub(super) fn crowd_waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.crowd))
     }
 
@@ -330,7 +338,7 @@ impl State {
 
     /// Writes, and reads once. Ready when something came, when what was written made room for more of
     /// a body, or when the connection is over.
-    fn drive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_over() {
             return Poll::Ready(());
         }
@@ -341,11 +349,33 @@ impl State {
         }
     }
 
-    /// Writes what there is. Whether that was news to a stream: it has room for more of its body. A
-    /// server with wide windows need not say a word before it has all of it.
+    /// Writes what there is. Whether that was news to a stream: it has room for more of its body, or all
+    /// that was queued of it is written. A server with wide windows need not say a word before it has all
+    /// of it.
     fn write(&mut self, cx: &mut Context<'_>) -> bool {
         self.write_out(cx);
-        self.wake_stirred()
+        let written = !self.unwritten.is_empty() && self.wake_written();
+        self.wake_stirred() || written
+    }
+
+    /// Has the stream's owner woken when all that was queued of it is written.
+    pub(super) fn await_written(&mut self, stream: Stream) {
+        if !self.unwritten.contains(&stream) {
+            self.unwritten.push(stream);
+        }
+    }
+
+    fn wake_written(&mut self) -> bool {
+        let State { machine, unwritten, seats, wakes, unflushed, .. } = self;
+        let before = unwritten.len();
+        unwritten.retain(|&stream| {
+            let waits = *unflushed || !machine.is_written(stream);
+            if !waits && let Some(seat) = seats.get_mut(stream.index()) {
+                wakes.extend(seat.waker.take());
+            }
+            waits
+        });
+        unwritten.len() < before
     }
 
     fn write_out(&mut self, cx: &mut Context<'_>) {
@@ -386,13 +416,7 @@ impl State {
                 return Poll::Pending;
             }
             Poll::Ready(Ok(0)) => machine.recv_eof(),
-            Poll::Ready(Ok(n)) => {
-                if n == offered {
-                    intake.room = Room::Large;
-                } else if n < LITTLE {
-                    intake.room = Room::Small;
-                }
-            }
+            Poll::Ready(Ok(n)) => intake.brought(n, offered),
             Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => {
                 self.ring(Instant::now());
                 return Poll::Ready(());
@@ -438,6 +462,9 @@ impl State {
         if self.is_over() {
             self.wake_all();
         }
+        if self.machine.peer_settings().is_some() {
+            self.wakes.extend(self.guests.drain(..));
+        }
         self.going |= self.machine.can_open() == Err(h2::Busy::Going);
     }
 
@@ -466,7 +493,8 @@ impl State {
         any
     }
 
-    fn wake_all(&mut self) {
+    pub(super) fn wake_all(&mut self) {
+        self.wakes.extend(self.guests.drain(..));
         self.wakes.extend(self.seats.iter_mut().filter_map(|seat| seat.waker.take()));
     }
 
@@ -540,33 +568,49 @@ impl State {
 /// Who waits where no task drives, by [`Stream::index`]: woken all together. One alone might be
 /// parked with what is the others' too.
 #[derive(Debug, Default)]
-struct Crowd(Mutex<Vec<Option<Waker>>>);
+pub(super) struct Crowd(Mutex<Wakers>);
+
+#[derive(Debug, Default)]
+struct Wakers {
+    seats: Vec<Option<Waker>>,
+    /// Of those who have no seat.
+    guests: Vec<Waker>,
+}
 
 impl Crowd {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Waker>>> {
+    fn lock(&self) -> MutexGuard<'_, Wakers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has somebody without a seat woken, too, the next time.
+    pub(super) fn invite(&self, waker: &Waker) {
+        let guests = &mut self.lock().guests;
+        if !guests.iter().any(|guest| guest.will_wake(waker)) {
+            guests.push(waker.clone());
+        }
+    }
+
     fn join(&self, index: usize, waker: &Waker) {
-        let mut wakers = self.lock();
+        let mut all = self.lock();
+        let wakers = &mut all.seats;
         if wakers.len() <= index {
             wakers.resize(index + 1, None);
         }
         let left = wakers[index].replace(waker.clone());
-        drop(wakers);
+        drop(all);
         drop(left);
     }
 
     fn leave(&self, index: usize) {
-        let left = self.lock().get_mut(index).and_then(Option::take);
+        let left = self.lock().seats.get_mut(index).and_then(Option::take);
         drop(left);
     }
 }
 
 impl Wake for Crowd {
     fn wake(self: Arc<Self>) {
-        let wakers = std::mem::take(&mut *self.lock());
-        wakers.into_iter().flatten().for_each(Waker::wake);
+        let Wakers { seats, guests } = std::mem::take(&mut *self.lock());
+        seats.into_iter().flatten().chain(guests).for_each(Waker::wake);
     }
 }
 

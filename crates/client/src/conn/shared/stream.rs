@@ -15,7 +15,7 @@ use mimus_proto::{
     h2::{self, Code, Stream, StreamError},
 };
 
-use super::{Link, state::State};
+use super::{Link, state::State, tunnel::Tunnel};
 use crate::{
     Body,
     conn::{Deadlines, Failure, Order},
@@ -83,9 +83,10 @@ impl OnStream {
             scheme: line.scheme,
             authority: line.authority,
             path: line.target,
-            protocol: None,
+            protocol: line.protocol,
             fields: line.fields,
-            end: body.is_none(),
+            // A tunnel's body is what its owner writes.
+            end: body.is_none() && line.protocol.is_none(),
         };
         let opened = link.with(|state| {
             let stream = state.machine.open(&asked)?;
@@ -315,6 +316,9 @@ impl OnStream {
             if over {
                 state.stand_up(stream);
             }
+            if !over && !state.machine.is_written(stream) {
+                state.await_written(stream);
+            }
             Ok(over.then_some(()))
         })
     }
@@ -465,10 +469,17 @@ impl OnStream {
         }
     }
 
+    /// The stream itself, after [`Event::Upgraded`].
+    pub(crate) fn into_tunnel(mut self) -> Tunnel {
+        self.left = true;
+        let (link, stream) = (Arc::clone(&self.link), self.stream);
+        link.with(|state| state.stand_up(stream));
+        Tunnel::new(link, stream, Arc::clone(&self.info))
+    }
+
     fn leave(&mut self, code: Code, now: Instant) {
         self.left = true;
-        let stream = self.stream;
-        self.link.with(|state| state.vacate(stream, code, now));
+        self.link.leave(self.stream, code, now);
     }
 }
 

@@ -87,7 +87,10 @@ impl Channel {
         }
         let deadline = total.and_then(|total| Instant::now().checked_add(total));
         let (target, body) = (channel.target, Body::wrap(body));
-        Ok((Request { method: parts.method, target, fields, body, settings }, deadline))
+        Ok((
+            Request { method: parts.method, target, fields, body, protocol: None, settings },
+            deadline,
+        ))
     }
 }
 

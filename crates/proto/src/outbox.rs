@@ -20,7 +20,7 @@ const COMPACT_FROM: usize = 64 * 1024;
 /// data:                                  ^ 16 KiB       ^ 16 KiB
 /// ```
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     text: Vec<u8>,
     /// How much of `text` was written.
     written: usize,
@@ -33,12 +33,12 @@ pub(super) struct Outbox {
 
 impl Outbox {
     /// Where frames are appended.
-    pub(super) fn text(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn text(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
 
     /// Appends data: copied when small, kept as it is when large.
-    pub(super) fn data(&mut self, data: Bytes) {
+    pub(crate) fn data(&mut self, data: Bytes) {
         if data.len() <= COALESCE {
             self.text.extend_from_slice(&data);
         } else {
@@ -48,22 +48,22 @@ impl Outbox {
     }
 
     /// Bytes that wait.
-    pub(super) fn pending(&self) -> usize {
+    pub(crate) fn pending(&self) -> usize {
         self.text.len() - self.written + self.data_len
     }
 
     /// The place, counted from the connection's first byte, behind all that is queued.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.total + self.pending() as u64
     }
 
     /// How many bytes were written since the connection began.
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// Fills `slices` with what to write next; says how many it filled.
-    pub(super) fn poll_transmit<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    pub(crate) fn poll_transmit<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut place = self.written;
         let mut slices = slices.iter_mut();
         let mut filled = 0;
@@ -84,7 +84,7 @@ impl Outbox {
     }
 
     /// Takes note that the first `count` bytes were written. More than there were count as all.
-    pub(super) fn transmitted(&mut self, count: usize) {
+    pub(crate) fn transmitted(&mut self, count: usize) {
         let mut count = count.min(self.pending());
         self.total += count as u64;
         while let Some((at, data)) = self.data.front_mut() {
@@ -117,7 +117,7 @@ impl Outbox {
     }
 
     /// Gives up the room of an empty queue beyond `keep` bytes of text.
-    pub(super) fn shrink(&mut self, keep: usize) {
+    pub(crate) fn shrink(&mut self, keep: usize) {
         if self.pending() == 0 {
             if self.text.capacity() > keep {
                 self.text = Vec::new();
