@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::conn::{About, After, Conn};
 use crate::h2::Stream;
+use crate::record::RequestMark;
 use crate::request::{Body, MAX_KEPT_BODY, Request, Version};
 use crate::response::{Response, head, lines, reason};
 
@@ -100,6 +101,14 @@ impl Exchange {
         match &self.wire {
             Wire::One(one) => one.body.read_so_far(),
             Wire::Two(stream) => stream.read_so_far(),
+        }
+    }
+
+    /// Where the record has this request.
+    pub(crate) fn mark(&self) -> RequestMark {
+        match &self.wire {
+            Wire::One(one) => one.body.mark,
+            Wire::Two(stream) => stream.mark,
         }
     }
 
