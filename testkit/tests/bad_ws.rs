@@ -22,8 +22,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 const WAIT: Duration = Duration::from_millis(1500);
 
 /// How tungstenite ends where a right client, or this table, would have it otherwise.
-const OTHERWISE: &[(&str, WsOutcome)] = &[
-];
+const OTHERWISE: &[(&str, WsOutcome)] = &[];
 
 fn outcome(error: &Error) -> WsOutcome {
     match error {
@@ -112,14 +111,19 @@ fn a_client_that_nobody_here_wrote_agrees_with_the_table() {
                 for row in share {
                     surprises.extend(runtime.block_on(judge(&origin, row, false)));
                     // What is wrong in the fields of an answer over HTTP/2, tungstenite is not shown.
-                    if row.http2 && row.ask != WsAsk::Chat && !row.name.starts_with("extension") && row.name != "protocol-unasked" {
+                    if row.http2
+                        && row.ask != WsAsk::Chat
+                        && !row.name.starts_with("extension")
+                        && row.name != "protocol-unasked"
+                    {
                         surprises.extend(runtime.block_on(judge(&origin, row, true)));
                     }
                 }
                 surprises
             })
         };
-        let shares: Vec<_> = rows.chunks(rows.len().div_ceil(16)).map(<[_]>::to_vec).map(begin).collect();
+        let shares: Vec<_> =
+            rows.chunks(rows.len().div_ceil(16)).map(<[_]>::to_vec).map(begin).collect();
         shares.into_iter().flat_map(|share| share.join().unwrap()).collect()
     });
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
