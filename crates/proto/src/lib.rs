@@ -64,6 +64,8 @@ pub mod grpc;
 pub mod h1;
 pub mod h2;
 mod head;
+#[cfg(feature = "sse")]
+pub mod sse;
 
 pub use error::{ApiMisuse, Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 pub use event::Event;
