@@ -20,7 +20,10 @@ impl<'a> Text<'a> {
     /// The standard decodes the stream as UTF-8, where what is malformed becomes U+FFFD. No line end can
     /// be part of what is malformed, so it is the same to decode each line of its own.
     fn to_str(self) -> Cow<'a, str> {
-        String::from_utf8_lossy(self.bytes)
+        match std::str::from_utf8(self.bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(self.bytes),
+        }
     }
 
     fn to_owned(self) -> ByteString {

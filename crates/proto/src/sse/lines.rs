@@ -166,6 +166,9 @@ impl Lines {
             self.after_cr = false;
         }
         let rest = &self.piece[self.at..];
+        if rest.is_empty() {
+            return Ok(None);
+        }
         let found = match self.ends {
             Ends::Any => memchr2(b'\n', b'\r', rest),
             Ends::Lf => memchr(b'\n', rest),

@@ -90,7 +90,9 @@ impl Parser {
     /// what is left, by a copy.
     pub fn push(&mut self, piece: Bytes) {
         self.clear();
-        self.settle();
+        if !self.lines.piece().is_empty() {
+            self.settle();
+        }
         self.lines.push(piece);
     }
 
@@ -226,10 +228,9 @@ impl Parser {
         match name {
             b"data" => return self.add_data(place, start),
             b"event" => self.event = self.slot(place, start),
-            b"id" => {
-                if memchr(0, &line[start..]).is_none() {
-                    self.next_id = Some(self.slot(place, start));
-                }
+            // One with a NUL is ignored.
+            b"id" if memchr(0, &line[start..]).is_none() => {
+                self.next_id = Some(self.slot(place, start));
             }
             b"retry" => {
                 if let Some(time) = reconnection_time(&line[start..]) {
