@@ -200,6 +200,12 @@ impl<M> RequestBuilder<M> {
 
     shared_setters!();
 
+    /// Who is to send what.
+    #[cfg(feature = "sse")]
+    pub(crate) fn into_parts(self) -> (Arc<Inner>, Result<Box<Request>>) {
+        (self.client, self.request)
+    }
+
     /// The request, to look at or to keep.
     ///
     /// # Errors

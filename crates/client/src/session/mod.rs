@@ -3,3 +3,5 @@
 
 #[cfg(feature = "grpc")]
 pub mod grpc;
+#[cfg(feature = "sse")]
+pub mod sse;

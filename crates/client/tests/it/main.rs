@@ -14,5 +14,7 @@ mod pool;
 mod review;
 mod routes;
 mod schedule;
+#[cfg(feature = "sse")]
+mod sse;
 mod support;
 mod timeouts;
