@@ -80,7 +80,7 @@ func kinds(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	lines, long, last := &sse.Message{}, &sse.Message{}, &sse.Message{ID: sse.ID("last one"), Retry: time.Millisecond}
-	lines.AppendData("two\nlines", "", "and \u00fcn\u00efc\u00f6d\u00e9 \U0001f426")
+	lines.AppendData("two\nlines", "and \u00fcn\u00efc\u00f6d\u00e9 \U0001f426")
 	long.AppendData(strings.Repeat("long ", 100_000))
 	last.AppendData("end")
 	for _, message := range []*sse.Message{lines, long, last} {

@@ -27,7 +27,9 @@ fn data_is_shown_as_it_came_and_a_broken_stream_gone_on_with() {
     assert_eq!(run.text(), wanted);
     let behind: Vec<_> = origin.requests().iter().map(|r| r.header("last-event-id")).collect();
     assert_eq!(behind, [None, Some("2".to_owned()), Some("3".to_owned())]);
-    assert_eq!(origin.requests()[0].header("accept").as_deref(), Some("text/event-stream"));
+    let asked = &origin.requests()[0];
+    assert_eq!(asked.header("accept").as_deref(), Some("text/event-stream"));
+    assert_eq!(asked.header("cache-control").as_deref(), Some("no-cache"));
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn silence_is_no_end_but_a_reason_to_connect_again() {
 }
 
 fn endless(origin: &Origin) -> Child {
-    let mut command = command(&["sse", &origin.http_url("/sse/endless")]);
+    let mut command = command(&["sse", &origin.http_url("/sse/every/10")]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

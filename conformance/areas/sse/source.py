@@ -29,7 +29,7 @@ def each_way(name: str, **more) -> Callable:
 def kinds(lab, way):
     got = events(lab, *lab.server("go-sse").ask(way, "/kinds"))
     expect_eq("events", len(got), 3)
-    expect_eq("lines", got[0]["data"], "two\nlines\n\nand \u00fcn\u00efc\u00f6d\u00e9 \U0001f426")
+    expect_eq("lines", got[0]["data"], "two\nlines\nand \u00fcn\u00efc\u00f6d\u00e9 \U0001f426")
     expect_eq("length", got[1]["data"], "long " * 100_000)
     expect_eq("the last", got[2], {"event": "message", "id": "last one", "data": "end"})
 

@@ -45,5 +45,5 @@ for place, one in enumerate(CASES["streams"]):
     name = f"{one['name']} ({one['source']})"
     book.check(name, "replay")(partial(stream, number=place, case=one))
 for place, one in enumerate(CASES["answers"]):
-    name = f"{one['name']} is {'' if one['stream'] else 'no '}stream ({one['source']})"
+    name = f"{one['name']} is {'a' if one['stream'] else 'no'} stream ({one['source']})"
     book.check(name, "replay")(partial(answer, number=place, case=one))

@@ -99,6 +99,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // What is refused says why.
     let refused = client.post("chat/completions").body("{}").send().await?.into_events();
     let refused = refused.expect_err("no prompt, no stream");
-    println!("{refused}: {}", refused.into_response().text().await?);
+    let why = refused.why();
+    println!("{why}: {}", refused.into_response().text().await?);
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! APIs stream them.
 
 use std::io;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ pub(super) const ROUTES: &[Route] = &[
     route("/sse/comments", GET, "?count= comments (5), ?ms= apart (10), then one event", |ex| {
         Box::pin(comments(ex))
     }),
-    route("/sse/endless", GET, "an event every ?ms= (10), until the client leaves", |ex| {
+    route("/sse/every/{ms}", GET, "an event as often, until the client leaves", |ex| {
         Box::pin(endless(ex))
     }),
     route("/v1/chat/completions", POST, "says the prompt back, as OpenAI's API streams it", |ex| {
@@ -109,7 +110,7 @@ async fn events(ex: &mut Exchange) -> io::Result<After> {
         if id == cut {
             // Let what was whole arrive, in case an end of the connection overtakes it.
             out.text(ex, &event[..event.len() / 2]).await?;
-            ex.pause(std::time::Duration::from_millis(5)).await?;
+            ex.pause(Duration::from_millis(5)).await?;
             return Ok(After::Drop);
         }
         out.text(ex, &event).await?;
@@ -133,7 +134,7 @@ async fn comments(ex: &mut Exchange) -> io::Result<After> {
 }
 
 async fn endless(ex: &mut Exchange) -> io::Result<After> {
-    let gap = ex.query_ms("ms", 10).max(std::time::Duration::from_millis(1));
+    let gap = Duration::from_millis(ex.param_as("ms").unwrap_or(10).max(1));
     let mut out = Writer::begin(ex).await?;
     for n in 0_u64.. {
         out.event(ex, "", &json!({ "n": n })).await?;

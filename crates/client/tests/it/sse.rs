@@ -139,7 +139,7 @@ async fn who_stops_early_gives_the_connection_back(b: Bench) {
     }
     // Of one that goes on, the connection is closed.
     let client = b.client();
-    let mut events = open(&client, b.http("/sse/endless?ms=1")).await;
+    let mut events = open(&client, b.http("/sse/every/1")).await;
     assert!(events.next_event().await.unwrap().is_some());
     drop(events);
     drop(client);
