@@ -70,6 +70,8 @@ mod outbox;
 mod simd;
 #[cfg(feature = "ws")]
 pub mod ws;
+#[cfg(feature = "sse")]
+pub mod sse;
 
 pub use error::{ApiMisuse, Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 pub use event::Event;

@@ -5,3 +5,5 @@
 pub mod grpc;
 #[cfg(feature = "ws")]
 pub mod ws;
+#[cfg(feature = "sse")]
+pub mod sse;
