@@ -38,6 +38,40 @@ on_every_runtime!(
     a_waker_that_is_dropped_may_look_at_the_client,
 );
 
+/// An executor of the user's drives what many share.
+mod smol_on_an_executor {
+    use crate::support::{Kind, run};
+
+    #[test]
+    fn a_connection_is_driven_for_those_who_wait() {
+        run(Kind::SmolOn, async |b| {
+            super::cold_calls_share_one_dial(b.another()).await;
+            super::a_response_that_nobody_reads_holds_up_no_other(b.another()).await;
+            super::calls_that_are_dropped_anywhere_hold_up_no_other(b).await;
+        });
+    }
+
+    #[test]
+    fn its_tasks_end_with_their_connections() {
+        run(Kind::SmolOn, async |b| {
+            let client = super::over_h2(&b);
+            let calls =
+                (0..5).map(|_| async { client.get(super::h2c(&b, "/delay/0.2")).send().await });
+            futures_util::future::try_join_all(calls).await.unwrap();
+            assert!(!b.executor.is_empty(), "no task drove");
+            drop(client);
+            b.all_closed().await;
+            for _ in 0..1000 {
+                if b.executor.is_empty() {
+                    return;
+                }
+                b.sleep(std::time::Duration::from_millis(10)).await;
+            }
+            panic!("a task outlives its connection");
+        });
+    }
+}
+
 fn h2c(b: &Bench, path: &str) -> String {
     b.origin.url(Port::H2c, path).unwrap()
 }
