@@ -84,10 +84,10 @@ pub use request::{Protocol, Request, RequestBuilder};
 pub use response::{Hop, Response};
 #[cfg(feature = "grpc")]
 pub use session::grpc;
-#[cfg(feature = "ws")]
-pub use session::ws;
 #[cfg(feature = "sse")]
 pub use session::sse;
+#[cfg(feature = "ws")]
+pub use session::ws;
 pub use target::IntoUrl;
 pub use upgrade::Upgraded;
 

@@ -68,10 +68,10 @@ mod outbox;
 #[cfg(feature = "ws")]
 #[allow(unsafe_code)]
 mod simd;
-#[cfg(feature = "ws")]
-pub mod ws;
 #[cfg(feature = "sse")]
 pub mod sse;
+#[cfg(feature = "ws")]
+pub mod ws;
 
 pub use error::{ApiMisuse, Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 pub use event::Event;

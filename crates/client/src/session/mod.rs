@@ -3,7 +3,7 @@
 
 #[cfg(feature = "grpc")]
 pub mod grpc;
-#[cfg(feature = "ws")]
-pub mod ws;
 #[cfg(feature = "sse")]
 pub mod sse;
+#[cfg(feature = "ws")]
+pub mod ws;
