@@ -77,7 +77,9 @@ fn control() -> Vec<BadWs> {
         broken("ping-16-bit", "a ping of 1 byte whose length is in 16 bits (5.5)", {
             [frame::head_16(FIN | op::PING, 1), vec![b'x']].concat()
         }),
-        broken("ping-64-bit-top", "a ping of 2^63 bytes (5.5)", frame::head_64(FIN | op::PING, 1 << 63)),
+        broken("ping-64-bit-top", "a ping of 2^63 bytes (5.5)", frame::head_64(FIN | op::PING, 1 << 63))
+            .ends(&[WsOutcome::Protocol, WsOutcome::Limit])
+            .with(&[1002, 1009]),
         said("pong-unasked", "a pong nobody asked for (5.5.3: it is allowed)", frame::pong("7")),
         said("pings-between", "pings between the fragments of a message (5.4)", {
             let first = frame::frame(op::TEXT, "a");
