@@ -3,7 +3,7 @@
 # Does nothing when all is there. Installs on Debian and its kin only; elsewhere it names what to install.
 set -euo pipefail
 
-readonly MIN_RUST=1.88
+readonly MIN_RUST=1.89
 # The benchmark's statistics crate asks for more than Mimus does.
 MIN_RUST_BENCH=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$(dirname "$0")/../bench/runner/Cargo.toml")
 readonly MIN_RUST_BENCH

@@ -12,6 +12,10 @@ pub mod h2 {
     pub mod rig;
 }
 
+/// Both ends of a WebSocket, fed in pieces.
+#[path = "../../crates/proto/tests/ws/rig.rs"]
+pub mod ws;
+
 #[cfg(feature = "libfuzzer")]
 #[doc(hidden)]
 pub use libfuzzer_sys;

@@ -46,7 +46,7 @@ pub(crate) enum Flavor {
     Multi,
 }
 
-type Open = Arc<dyn Fn(Setup, Flavor) -> Result<Box<dyn Session>, PeerError>>;
+pub(crate) type Open = Arc<dyn Fn(Setup, Flavor) -> Result<Box<dyn Session>, PeerError>>;
 
 /// A measured client's binary: its name, and its configurations with how to make a client of each.
 pub struct Binary {
@@ -104,7 +104,7 @@ impl Binary {
         self.with(configs, Arc::new(move |setup, _| blocking_session(setup, make.clone())))
     }
 
-    fn with(mut self, configs: &[Config], open: Open) -> Self {
+    pub(crate) fn with(mut self, configs: &[Config], open: Open) -> Self {
         self.configs.extend(configs.iter().map(|config| (*config, open.clone())));
         self
     }
@@ -273,14 +273,14 @@ mod tests {
             "--runtime",
             "multi",
             "--protocol",
-            "grpc-json",
+            "web-socket-deflate",
         ]) else {
             panic!("serve");
         };
         assert_eq!(options.config, "best");
         assert_eq!(options.ca, Some("ca.pem".into()));
         assert!(matches!(options.flavor, Flavor::Multi));
-        assert_eq!(options.protocol, Protocol::GrpcJson);
+        assert_eq!(options.protocol, Protocol::WebSocketDeflate);
         assert!(matches!(parse(&["hello"]), Ok(Command::Hello { config: None })));
     }
 

@@ -24,6 +24,8 @@ pub struct Request {
     pub(crate) fields: Fields,
     pub(crate) body: Body,
     pub(crate) protocol: Option<Protocol>,
+    /// It is about the server, not about the target's resource.
+    pub(crate) server_wide: bool,
     pub(crate) settings: Arc<Settings>,
 }
 
@@ -90,6 +92,7 @@ impl Request {
             fields: self.fields.clone(),
             body: self.body.try_clone()?,
             protocol: self.protocol.clone(),
+            server_wide: self.server_wide,
             settings: self.settings.clone(),
         })
     }
@@ -143,6 +146,7 @@ impl<M> RequestBuilder<M> {
                 fields: Fields::new(),
                 body: Body::empty(),
                 protocol: None,
+                server_wide: false,
                 settings: client.settings.clone(),
             });
             take_userinfo(&mut request)?;
@@ -220,6 +224,15 @@ impl<M> RequestBuilder<M> {
     pub fn protocol(self, protocol: impl Into<Protocol>) -> Self {
         self.change(|r| {
             r.protocol = Some(protocol.into());
+            Ok(())
+        })
+    }
+
+    /// Makes an OPTIONS ask about the server as a whole, `OPTIONS *`, whatever the URL's path (RFC 9110
+    /// section 9.3.7). With any other method, sending it fails.
+    pub fn server_wide(self) -> Self {
+        self.change(|r| {
+            r.server_wide = true;
             Ok(())
         })
     }

@@ -75,6 +75,10 @@ impl AsyncPeer for Async {
         }
         Ok(())
     }
+
+    fn unsupported(&self, _: &Job) -> Option<String> {
+        self.protocol.is_web_socket().then(|| "it speaks no WebSocket".to_owned())
+    }
 }
 
 struct Blocking {
@@ -104,6 +108,10 @@ impl BlockingPeer for Blocking {
     }
 
     fn unsupported(&self, _: &Job) -> Option<String> {
-        self.protocol.is_grpc().then(|| "its calls of gRPC are awaited".to_owned())
+        match self.protocol {
+            protocol if protocol.is_grpc() => Some("its calls of gRPC are awaited".to_owned()),
+            protocol if protocol.is_web_socket() => Some("it speaks no WebSocket".to_owned()),
+            _ => None,
+        }
     }
 }

@@ -176,9 +176,12 @@ impl Link {
     fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         let answer = change(&mut state);
-        if state.has_news() {
-            self.tell(state);
+        let spent = state.spent.take();
+        match state.has_news() {
+            true => self.tell(state),
+            false => drop(state),
         }
+        drop(spent);
         answer
     }
 
@@ -191,7 +194,9 @@ impl Link {
         }
         let going = std::mem::take(&mut state.going);
         let widened = std::mem::take(&mut state.widened);
+        let spent = std::mem::take(&mut state.more_spent);
         drop(state);
+        drop(spent);
         wakes.into_iter().for_each(Waker::wake);
         if start {
             self.start_task();

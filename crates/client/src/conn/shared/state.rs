@@ -102,6 +102,10 @@ pub(super) struct State {
     pub(super) unflushed: bool,
     /// Whom to wake once the lock is released.
     pub(super) wakes: SmallVec<[Waker; 8]>,
+    /// Wakers that are needed no more, dropped once the lock is released: what that runs is not ours. Mostly
+    /// there is one.
+    pub(super) spent: Option<Waker>,
+    pub(super) more_spent: Vec<Waker>,
     /// The pool was not told yet that this connection takes no more exchanges.
     pub(super) going: bool,
     /// There is room for more streams than there was, or one fewer to serve, and the pool was not told
@@ -140,6 +144,8 @@ impl State {
             broken: None,
             unflushed: false,
             wakes: SmallVec::new(),
+            spent: None,
+            more_spent: Vec::new(),
             going: false,
             widened: false,
         }
@@ -147,7 +153,20 @@ impl State {
 
     /// Whether there is somebody to wake, to start or to tell once the lock is released.
     pub(super) fn has_news(&self) -> bool {
-        !self.wakes.is_empty() || self.going || self.widened || matches!(self.task, Task::Wanted)
+        !self.wakes.is_empty()
+            || self.going
+            || self.widened
+            || !self.more_spent.is_empty()
+            || matches!(self.task, Task::Wanted)
+    }
+
+    /// Has a waker dropped outside of the lock.
+    fn spend(&mut self, waker: Option<Waker>) {
+        if let Some(waker) = waker
+            && let Some(before) = self.spent.replace(waker)
+        {
+            self.more_spent.push(before);
+        }
     }
 
     /// Takes note of a stream that was opened, in a place that was reserved.
@@ -182,12 +201,14 @@ impl State {
     /// others are all woken: any of them may be parked, or gone before it comes.
     pub(super) fn stand_up(&mut self, stream: Stream) {
         let index = stream.index();
-        self.seats[index] = Seat::default();
+        let seat = std::mem::take(&mut self.seats[index]);
+        self.spend(seat.waker);
         if self.leader == Leader::Seat(index) {
             self.leader = Leader::Nobody;
         }
         if matches!(self.task, Task::Impossible) {
-            self.crowd.leave(index);
+            let left = self.crowd.leave(index);
+            self.spend(left);
             if self.leader == Leader::Nobody {
                 self.wake_all();
             }
@@ -225,10 +246,12 @@ impl State {
             if let Leader::Seat(alone) = self.leader
                 && let Some(waker) = &self.seats[alone].waker
             {
-                self.crowd.join(alone, waker);
+                let left = self.crowd.join(alone, waker);
+                self.spend(left);
             }
             // First: another thread may have news at once.
-            self.crowd.join(index, cx.waker());
+            let left = self.crowd.join(index, cx.waker());
+            self.spend(left);
             self.drive(&mut Context::from_waker(&self.crowd_waker()))
         };
         if driven.is_pending() {
@@ -236,6 +259,7 @@ impl State {
             self.sit(cx, index);
             self.leader = if alone { Leader::Seat(index) } else { Leader::Crowd };
         } else {
+            self.spend(waker);
             // Whoever had the socket's waker may have lost it to us.
             self.leader = Leader::Nobody;
         }
@@ -255,9 +279,10 @@ impl State {
     }
 
     fn sit(&mut self, cx: &mut Context<'_>, index: usize) {
-        match &mut self.seats[index].waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
+        let waker = &mut self.seats[index].waker;
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            let before = waker.replace(cx.waker().clone());
+            self.spend(before);
         }
     }
 
@@ -270,12 +295,19 @@ impl State {
         }
     }
 
+    fn set_task(&mut self, task: Task) {
+        if let Task::Running(waker) = std::mem::replace(&mut self.task, task) {
+            self.spend(Some(waker));
+        }
+    }
+
     /// One turn of the connection's task. Ready when it is over.
     pub(super) fn poll_task(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.task = Task::Running(cx.waker().clone());
+        self.set_task(Task::Running(cx.waker().clone()));
         for _ in 0..ROUNDS {
             if self.is_over() {
-                (self.task, self.leader) = (Task::None, Leader::Nobody);
+                self.set_task(Task::None);
+                self.leader = Leader::Nobody;
                 self.wake_all();
                 return Poll::Ready(());
             }
@@ -536,9 +568,14 @@ impl State {
     /// on another connection.
     pub(super) fn refused(&mut self) {
         if self.machine.can_open().is_ok() {
-            self.machine.go_away(h2::Code::NO_ERROR);
-            self.going = true;
+            self.retire();
         }
+    }
+
+    /// What is under way ends here, and nothing more begins.
+    pub(super) fn retire(&mut self) {
+        self.machine.go_away(h2::Code::NO_ERROR);
+        self.going = true;
     }
 
     /// Asks whether the server lives, which nothing has told since `since`.
@@ -559,7 +596,8 @@ impl State {
     /// waits drives from now on.
     pub(super) fn do_without_task(&mut self) {
         if !self.is_over() {
-            (self.task, self.leader) = (Task::Impossible, Leader::Nobody);
+            self.set_task(Task::Impossible);
+            self.leader = Leader::Nobody;
         }
         self.wake_all();
     }
@@ -590,20 +628,18 @@ impl Crowd {
         }
     }
 
-    fn join(&self, index: usize, waker: &Waker) {
+    /// Gives the waker whose place this one takes.
+    fn join(&self, index: usize, waker: &Waker) -> Option<Waker> {
         let mut all = self.lock();
         let wakers = &mut all.seats;
         if wakers.len() <= index {
             wakers.resize(index + 1, None);
         }
-        let left = wakers[index].replace(waker.clone());
-        drop(all);
-        drop(left);
+        wakers[index].replace(waker.clone())
     }
 
-    fn leave(&self, index: usize) {
-        let left = self.lock().seats.get_mut(index).and_then(Option::take);
-        drop(left);
+    fn leave(&self, index: usize) -> Option<Waker> {
+        self.lock().seats.get_mut(index).and_then(Option::take)
     }
 }
 

@@ -17,52 +17,15 @@ use super::{
     Close, CloseCode, CloseRef, Message, MessageRef, Prepared,
     link::{Link, Machine},
 };
-use crate::{Async, Blocking, Error, Result};
+use crate::{
+    Async, Blocking, Error, Result,
+    halves::{Half, Halves},
+};
 
 /// What the halves share. The socket has one waker for both: each may have to do what the other needs.
 struct Shared {
     link: Mutex<Box<Link>>,
-    waiting: Arc<Waiting>,
-}
-
-/// Who waits, by half.
-#[derive(Debug, Default)]
-struct Waiting(Mutex<[Option<Waker>; 2]>);
-
-/// A half, as a place among those who wait.
-#[derive(Debug, Clone, Copy)]
-enum Half {
-    Receiver,
-    Sender,
-}
-
-impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, [Option<Waker>; 2]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn join(&self, half: Half, waker: &Waker) {
-        let mut waiting = self.lock();
-        let place = &mut waiting[half as usize];
-        let before = match place {
-            Some(known) if known.will_wake(waker) => None,
-            place => place.replace(waker.clone()),
-        };
-        drop(waiting);
-        drop(before);
-    }
-
-    fn leave(&self, half: Half) {
-        let before = self.lock()[half as usize].take();
-        drop(before);
-    }
-}
-
-impl Wake for Waiting {
-    fn wake(self: Arc<Self>) {
-        let waiting = std::mem::take(&mut *self.lock());
-        waiting.into_iter().flatten().for_each(Waker::wake);
-    }
+    halves: Arc<Halves>,
 }
 
 impl Shared {
@@ -78,11 +41,11 @@ impl Shared {
         poll: impl FnOnce(&mut Link, &mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
         // Before: the other half may be woken for it at once.
-        self.waiting.join(half, cx.waker());
-        let waker = Waker::from(Arc::clone(&self.waiting));
+        self.halves.wait(half, cx.waker());
+        let waker = Waker::from(Arc::clone(&self.halves));
         let polled = self.change(|link| poll(link, &mut Context::from_waker(&waker)));
         if polled.is_ready() {
-            self.waiting.leave(half);
+            drop(self.halves.take(half));
         }
         polled
     }
@@ -95,7 +58,7 @@ impl Shared {
         let news = link.stage() != before;
         drop(link);
         if news {
-            Arc::clone(&self.waiting).wake();
+            Arc::clone(&self.halves).wake();
         }
         changed
     }
@@ -128,14 +91,14 @@ impl<M> fmt::Debug for Sender<M> {
 }
 
 pub(super) fn split<M>(link: Box<Link>) -> (Receiver<M>, Sender<M>) {
-    let shared = Arc::new(Shared { link: Mutex::new(link), waiting: Arc::default() });
+    let shared = Arc::new(Shared { link: Mutex::new(link), halves: Arc::default() });
     let receiver = Receiver { shared: Arc::clone(&shared), mode: PhantomData };
     (receiver, Sender { shared, mode: PhantomData })
 }
 
 impl<M> Receiver<M> {
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Message>>> {
-        self.shared.poll(Half::Receiver, cx, |link, cx| {
+        self.shared.poll(Half::Reading, cx, |link, cx| {
             let here = ready!(link.poll_look(cx, Wait::Beside))?;
             Poll::Ready(if here { link.take() } else { Ok(None) })
         })
@@ -185,11 +148,11 @@ impl Iterator for Receiver<Blocking> {
 
 impl<M> Sender<M> {
     fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.shared.poll(Half::Sender, cx, Link::poll_ready)
+        self.shared.poll(Half::Writing, cx, Link::poll_ready)
     }
 
     fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.shared.poll(Half::Sender, cx, Link::poll_write)
+        self.shared.poll(Half::Writing, cx, Link::poll_write)
     }
 
     fn queue(
