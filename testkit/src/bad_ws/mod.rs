@@ -136,8 +136,22 @@ fn said(name: impl Into<String>, what: impl Into<String>, bytes: Vec<u8>) -> Bad
     answered(name, what, &[], bytes)
 }
 
-/// The same with these fields in the answer.
+/// The same without the Close, which is among the bytes.
+fn closed(name: impl Into<String>, what: impl Into<String>, bytes: Vec<u8>) -> BadWs {
+    spoken(name, what, &[], bytes)
+}
+
+/// Sends `bytes` and a right Close on a socket that is opened with these fields in the answer.
 fn answered(
+    name: impl Into<String>,
+    what: impl Into<String>,
+    fields: &[(&str, &str)],
+    bytes: Vec<u8>,
+) -> BadWs {
+    spoken(name, what, fields, [bytes, frame::close(1000, "")].concat())
+}
+
+fn spoken(
     name: impl Into<String>,
     what: impl Into<String>,
     fields: &[(&str, &str)],
@@ -145,7 +159,7 @@ fn answered(
 ) -> BadWs {
     let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
     let fields: Arc<[_]> = fields.iter().map(owned).collect();
-    let bytes: Arc<[u8]> = [bytes, frame::close(1000, "")].concat().into();
+    let bytes: Arc<[u8]> = bytes.into();
     row(name, what, move |ex| {
         let (fields, bytes) = (Arc::clone(&fields), Arc::clone(&bytes));
         Box::pin(async move {

@@ -84,7 +84,8 @@ impl Deflate {
             self.out.reset();
         }
         small.truncate(small.strip_suffix(&TAIL).map_or(small.len(), <[u8]>::len));
-        Ok(small)
+        // A flush behind another gives nothing: then it is the empty block of section 7.2.3.6.
+        Ok(if small.is_empty() { vec![0] } else { small })
     }
 
     /// The message that these payloads stand for.
