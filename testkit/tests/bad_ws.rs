@@ -141,7 +141,8 @@ fn a_client_that_nobody_here_wrote_agrees_with_the_table() {
                 surprises
             })
         };
-        let shares: Vec<_> = rows.chunks(rows.len().div_ceil(16)).map(<[_]>::to_vec).map(begin).collect();
+        let shares: Vec<_> =
+            rows.chunks(rows.len().div_ceil(16)).map(<[_]>::to_vec).map(begin).collect();
         shares.into_iter().flat_map(|share| share.join().unwrap()).collect()
     });
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
