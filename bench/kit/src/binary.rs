@@ -46,13 +46,21 @@ pub(crate) enum Flavor {
     Multi,
 }
 
-type Open = Arc<dyn Fn(Setup, Flavor) -> Result<Box<dyn Session>, PeerError>>;
+pub(crate) type Open = Arc<dyn Fn(Setup, Flavor) -> Result<Box<dyn Session>, PeerError>>;
 
 /// A measured client's binary: its name, and its configurations with how to make a client of each.
 pub struct Binary {
     name: String,
     version: String,
-    configs: Vec<(Config, Open)>,
+    configs: Vec<Entry>,
+}
+
+/// A configuration with how to make a client of it.
+struct Entry {
+    config: Config,
+    /// What a client of it may be asked to speak.
+    speaks: fn(Protocol) -> bool,
+    open: Open,
 }
 
 /// [`Binary`] of an asynchronous client alone: what its `main` calls.
@@ -104,8 +112,21 @@ impl Binary {
         self.with(configs, Arc::new(move |setup, _| blocking_session(setup, make.clone())))
     }
 
-    fn with(mut self, configs: &[Config], open: Open) -> Self {
-        self.configs.extend(configs.iter().map(|config| (*config, open.clone())));
+    pub(crate) fn with(mut self, configs: &[Config], open: Open) -> Self {
+        self.configs.extend(configs.iter().map(|&config| {
+            let open = open.clone();
+            Entry { config, speaks: |_| true, open }
+        }));
+        self
+    }
+
+    /// The configurations that were added last, so many of them, are for these protocols only, and go
+    /// before others of the same name: so that what one protocol needs is no part of a client for another.
+    #[must_use]
+    pub fn only_for(mut self, last: &[Config], speaks: fn(Protocol) -> bool) -> Self {
+        for entry in self.configs.iter_mut().rev().take(last.len()) {
+            entry.speaks = speaks;
+        }
         self
     }
 
@@ -123,9 +144,12 @@ impl Binary {
     fn obey(&self, command: Command) -> Result<(), PeerError> {
         match command {
             Command::Hello { config: None } => {
-                self.configs.iter().try_for_each(|(config, _)| say(&self.hello(config)))
+                self.configs.iter().try_for_each(|entry| say(&self.hello(&entry.config)))
             }
-            Command::Hello { config: Some(config) } => say(&self.hello(&self.config(&config)?.0)),
+            Command::Hello { config: Some(config) } => {
+                let entry = self.entry(&config, |_| true)?;
+                say(&self.hello(&entry.config))
+            }
             Command::Serve(options) => {
                 let (config, mut session) = self.open(options)?;
                 say(&self.hello(&config))?;
@@ -139,15 +163,15 @@ impl Binary {
         }
     }
 
-    fn config(&self, name: &str) -> Result<&(Config, Open), PeerError> {
+    fn entry(&self, name: &str, is: impl Fn(&Entry) -> bool) -> Result<&Entry, PeerError> {
         self.configs
             .iter()
-            .find(|(config, _)| config.name == name)
+            .rfind(|entry| entry.config.name == name && is(entry))
             .ok_or_else(|| format!("no configuration {name:?}").into())
     }
 
     fn open(&self, options: Options) -> Result<(Config, Box<dyn Session>), PeerError> {
-        let (config, open) = self.config(&options.config)?;
+        let entry = self.entry(&options.config, |entry| (entry.speaks)(options.protocol))?;
         let ca = match options.ca {
             Some(path) => {
                 Some(std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?)
@@ -156,7 +180,7 @@ impl Binary {
         };
         let Options { config: name, protocol, .. } = options;
         let setup = Setup { config: name, protocol, ca, cold: false };
-        Ok((*config, open(setup, options.flavor)?))
+        Ok((entry.config, (entry.open)(setup, options.flavor)?))
     }
 
     fn hello(&self, config: &Config) -> Hello {
@@ -273,14 +297,14 @@ mod tests {
             "--runtime",
             "multi",
             "--protocol",
-            "grpc-json",
+            "web-socket-deflate",
         ]) else {
             panic!("serve");
         };
         assert_eq!(options.config, "best");
         assert_eq!(options.ca, Some("ca.pem".into()));
         assert!(matches!(options.flavor, Flavor::Multi));
-        assert_eq!(options.protocol, Protocol::GrpcJson);
+        assert_eq!(options.protocol, Protocol::WebSocketDeflate);
         assert!(matches!(parse(&["hello"]), Ok(Command::Hello { config: None })));
     }
 

@@ -31,6 +31,13 @@ pub enum Protocol {
     GrpcProst,
     /// The same with messages of JSON.
     GrpcJson,
+    /// WebSocket over HTTP/1.1, without extensions: an exchange sends [messages](Upload::Messages) over an
+    /// open connection and has them back.
+    WebSocket,
+    /// The same with `permessage-deflate` (RFC 7692), as the client offers it by itself.
+    WebSocketDeflate,
+    /// Nothing: functions of a codec are called, in memory. See [`codec`](crate::codec).
+    Codec,
 }
 
 impl Protocol {
@@ -41,19 +48,34 @@ impl Protocol {
             Self::Http2 => "http2",
             Self::GrpcProst => "grpc-prost",
             Self::GrpcJson => "grpc-json",
+            Self::WebSocket => "web-socket",
+            Self::WebSocketDeflate => "web-socket-deflate",
+            Self::Codec => "codec",
         }
     }
 
     /// The protocol of that name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Http1, Self::Http2, Self::GrpcProst, Self::GrpcJson]
-            .into_iter()
-            .find(|protocol| protocol.name() == name)
+        let all = [
+            Self::Http1,
+            Self::Http2,
+            Self::GrpcProst,
+            Self::GrpcJson,
+            Self::WebSocket,
+            Self::WebSocketDeflate,
+            Self::Codec,
+        ];
+        all.into_iter().find(|protocol| protocol.name() == name)
     }
 
     /// Whether it is a form of gRPC.
     pub fn is_grpc(self) -> bool {
         matches!(self, Self::GrpcProst | Self::GrpcJson)
+    }
+
+    /// Whether it is a form of WebSocket.
+    pub fn is_web_socket(self) -> bool {
+        matches!(self, Self::WebSocket | Self::WebSocketDeflate)
     }
 }
 
@@ -102,6 +124,15 @@ pub enum Upload {
         /// Nanoseconds from one to the next; the first is due at once.
         every_ns: u64,
     },
+    /// WebSocket messages, all of them sent before the first is received: what comes back is the body.
+    Messages {
+        /// How many.
+        count: u32,
+        /// Bytes in each.
+        size: u32,
+        /// Whether they are text.
+        text: bool,
+    },
 }
 
 /// What becomes of a response body.
@@ -130,7 +161,8 @@ pub struct Sample {
     pub ops: u64,
     /// Body bytes received and sent.
     pub bytes: u64,
-    /// Of each exchange: from its beginning (or when it was due) to its end.
+    /// Of each exchange: from its beginning (or when it was due) to its end. Of a [`codec`](crate::codec):
+    /// of each batch, what one operation took, in hundredths of a cycle.
     pub latency: Vec<u64>,
     /// Of each exchange that streams: until the first piece of the body was delivered. Of a paced
     /// upload: until the server had its first piece.

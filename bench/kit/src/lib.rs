@@ -21,8 +21,11 @@
 
 mod binary;
 mod clock;
+pub mod codec;
 pub mod job;
 mod measure;
+mod messages;
+mod own;
 pub mod peer;
 mod seen;
 mod timer;
@@ -31,6 +34,8 @@ mod version;
 
 pub use binary::{Binary, Config, Setup, run_async, run_blocking};
 pub use job::{Answer, Deliver, Hello, Job, Protocol, Sample, Upload};
+pub use messages::{Message, Messages};
+pub use own::Own;
 pub use peer::{Ask, AsyncPeer, BlockingPeer, Cold, Outgoing, PeerError};
 pub use seen::Seen;
 pub use upload::Pieces;

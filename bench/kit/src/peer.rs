@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Deliver, Job, Pieces, Seen};
+use crate::{Deliver, Job, Messages, Pieces, Seen};
 
 /// Why an exchange failed.
 pub type PeerError = Box<dyn std::error::Error + Send + Sync>;
@@ -19,6 +19,19 @@ pub struct Ask<'a> {
     /// What to do with the body that comes: [`Deliver::Bytes`] collects it in the client's own way and
     /// ends in [`Seen::whole`]; otherwise each piece goes to [`Seen::piece`] as it comes.
     pub deliver: Deliver,
+    /// What to send instead, over a WebSocket that is open from the exchange before: all of them, written at
+    /// once as far as the client can. Each comes back, and goes to [`Seen::message`].
+    pub messages: Option<&'a Messages>,
+}
+
+impl<'a> Ask<'a> {
+    /// The messages to send, for a client that was made for WebSocket.
+    ///
+    /// # Errors
+    /// There are none: the suite asks it for something else.
+    pub fn messages(&self) -> Result<&'a Messages, PeerError> {
+        self.messages.ok_or_else(|| "a WebSocket sends messages".into())
+    }
 }
 
 /// A request body, before it takes the form that the client wants.

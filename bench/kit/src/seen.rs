@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::{clock::now, job::Deliver};
+use crate::{Messages, clock::now, job::Deliver};
 
 /// The length of a stamp, in bytes.
 pub(crate) const STAMP: usize = 8;
@@ -19,7 +19,23 @@ pub struct Seen {
     stamps: Stamps,
     report: Vec<u8>,
     delay: Vec<u64>,
+    echo: Option<Echo>,
 }
+
+/// WebSocket messages that have to come back as they were sent.
+#[derive(Debug)]
+struct Echo {
+    sent: Messages,
+    /// How many came.
+    came: u32,
+    /// Messages whose content is still to be compared; later ones only by their length.
+    compared: u32,
+    wrong: Option<String>,
+}
+
+/// The first messages of a job are compared byte by byte, of every client; all of them would be a
+/// measurable part of the fast exchanges.
+const COMPARED: u32 = 64;
 
 /// What the body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +67,36 @@ impl Seen {
             stamps: Stamps { size, at: 0, stamp: [0; STAMP] },
             report: Vec::new(),
             delay: Vec::new(),
+            echo: None,
+        }
+    }
+
+    /// An exchange sends these messages.
+    pub(crate) fn expect(&mut self, sent: &Messages) {
+        match &mut self.echo {
+            Some(echo) => {
+                echo.sent.go_to(sent);
+                (echo.came, echo.wrong) = (0, None);
+            }
+            none => {
+                let sent = sent.clone();
+                *none = Some(Echo { sent, came: 0, compared: COMPARED, wrong: None });
+            }
+        }
+    }
+
+    /// The next message came.
+    pub fn message(&mut self, message: &[u8]) {
+        self.status = 200;
+        self.bytes += message.len() as u64;
+        let Some(echo) = &mut self.echo else { return };
+        let place = echo.came;
+        echo.came += 1;
+        if echo.compared > 0 {
+            echo.compared -= 1;
+            if echo.sent.get(place).is_none_or(|sent| sent.as_bytes() != message) {
+                echo.wrong.get_or_insert_with(|| format!("message {place} is not what was sent"));
+            }
         }
     }
 
@@ -122,6 +168,14 @@ impl Seen {
     pub(crate) fn check(&mut self) -> Result<(), String> {
         if self.status != 200 {
             return Err(format!("status {}", self.status));
+        }
+        if let Some(echo) = &mut self.echo {
+            if let Some(wrong) = echo.wrong.take() {
+                return Err(wrong);
+            }
+            if echo.came != echo.sent.count() {
+                return Err(format!("{} messages instead of {}", echo.came, echo.sent.count()));
+            }
         }
         match self.expect {
             Expect::Length { bytes, .. } if bytes != self.bytes => {
@@ -227,6 +281,24 @@ mod tests {
         assert!(first.is_some());
         seen.piece(b"b");
         assert_eq!(seen.first_byte(None), first);
+    }
+
+    #[test]
+    fn messages_have_to_come_back_as_they_were_sent() {
+        let sent = Messages::new(2, 3, false);
+        let copy: Vec<Vec<u8>> = sent.iter().map(|one| one.as_bytes().to_vec()).collect();
+        let mut seen = seen(6, Deliver::Bytes);
+        let mut exchange = |came: &[&[u8]]| {
+            seen.begin(0);
+            seen.expect(&sent);
+            came.iter().for_each(|message| seen.message(message));
+            seen.check()
+        };
+        assert_eq!(exchange(&[&copy[0], &copy[1]]), Ok(()));
+        assert_eq!(exchange(&[&copy[0]]), Err("1 messages instead of 2".into()));
+        let wrong = exchange(&[&copy[0], b"abc"]);
+        assert_eq!(wrong, Err("message 1 is not what was sent".into()));
+        assert_eq!(exchange(&[]), Err("status 0".into()));
     }
 
     #[test]

@@ -4,10 +4,11 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::counts::{Count, Counts};
-use crate::gate::{Evidence, Gate, Verdict, judge_count};
+use crate::gate::{Evidence, Gate, Verdict, judge_count, judge_rate};
 use crate::record::{Built, Measured, Record, Row};
 use crate::stats::{self, Interval, Paired};
 use crate::suite::{Kind, Metric, Mode, Workload};
+use crate::table;
 
 /// Everything that is said about a run.
 #[derive(Debug, Clone)]
@@ -66,7 +67,7 @@ pub struct RowSummary {
 /// What an exchange (or a piece, or a byte) cost, and how that compares.
 #[derive(Debug, Clone)]
 pub struct Cost {
-    /// Median over rounds, in nanoseconds.
+    /// Median over rounds, in nanoseconds or cycles.
     pub median: f64,
     /// Percentiles of all exchanges, where they are timed one by one.
     pub tail: Option<Tail>,
@@ -78,7 +79,7 @@ pub struct Cost {
     pub paired: Option<Paired>,
 }
 
-/// Percentiles, in nanoseconds.
+/// Percentiles, in nanoseconds or hundredths of cycles.
 #[derive(Debug, Clone, Copy)]
 pub struct Tail {
     /// Half are faster.
@@ -240,6 +241,9 @@ impl View<'_> {
         if let (Some(count), Some(max)) = (gate.count, gate.max) {
             return vec![self.judge_count(gate, count, max)];
         }
+        if let Some(least) = gate.min_rate {
+            return vec![self.judge_rate(gate, least)];
+        }
         let present = gate.against.iter().filter(|id| self.row(id).is_some());
         present.map(|against| self.judge_pair(gate, against)).collect()
     }
@@ -253,6 +257,20 @@ impl View<'_> {
             what: count.title().into(),
             asked: format!("<= {max}"),
             verdict: judge_count(found, max),
+        }
+    }
+
+    fn judge_rate(&self, gate: &Gate, least: f64) -> Judged {
+        let costs = self.sound(&gate.ours).map(|row| row.rounds(Metric::Throughput));
+        let costs: Vec<f64> = costs.unwrap_or_default().into_values().collect();
+        let found = stats::median(&costs).map(|nanoseconds| 1e9 / nanoseconds);
+        Judged {
+            workload: self.workload.id.clone(),
+            ours: gate.ours.clone(),
+            against: String::new(),
+            what: Metric::Throughput.name().into(),
+            asked: format!(">= {}", table::rate(least)),
+            verdict: judge_rate(found, least),
         }
     }
 

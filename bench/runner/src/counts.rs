@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use mimus_bench_kit::{Answer, Job, Sample};
+use mimus_bench_kit::{Answer, Job, Protocol, Sample};
 use serde::{Deserialize, Serialize};
 
 use crate::client::{Program, answer_of};
@@ -17,6 +17,9 @@ const FEW: u64 = 50;
 const MANY: u64 = 550;
 /// How long one counted run may take.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// Counts a codec's operations without what is prepared for them: the kit's function that times them.
+const ONLY_TIMED: &str = "--toggle-collect=*codec::bench::timed*";
 
 /// Something that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -129,8 +132,10 @@ impl Counters {
             "instructions",
             self.valgrind.then(|| self.instructions(program, job)).transpose(),
         );
+        // A codec makes none.
+        let calls = self.strace && program.protocol != Protocol::Codec;
         counts.system_calls =
-            keep("system calls", self.strace.then(|| self.system_calls(program, job)).transpose());
+            keep("system calls", calls.then(|| self.system_calls(program, job)).transpose());
         let heap = self.preload.as_deref().map(|preload| allocations(preload, program, job));
         match heap.transpose() {
             Ok(heap) => {
@@ -146,7 +151,10 @@ impl Counters {
         difference(job, |job| {
             let out = tempfile::NamedTempFile::new_in(&self.scratch)?;
             let option = format!("--callgrind-out-file={}", out.path().display());
-            let wrapper = ["valgrind", "-q", "--tool=callgrind", &option];
+            let mut wrapper = vec!["valgrind", "-q", "--tool=callgrind", &option];
+            if program.protocol == Protocol::Codec {
+                wrapper.push(ONLY_TIMED);
+            }
             finish(&mut program.once(&wrapper, job)?, job)?;
             let text = std::fs::read_to_string(out.path()).context("callgrind wrote nothing")?;
             instructions_in(&text).context("callgrind's file has no total")

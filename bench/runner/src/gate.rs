@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::Count;
 use crate::stats::{Interval, Paired};
 use crate::suite::Metric;
+use crate::table;
 
 /// The gain over a peer that is asked for where a gate does not say, as a ratio of costs.
 const MIN_RATIO: f64 = 1.05;
@@ -14,7 +15,7 @@ const MAX_P: f64 = 0.01;
 /// How much worse our p95 may be than a peer's.
 const MAX_P95: f64 = 1.05;
 
-/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind` and `max` says which.
+/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind`, `max` and `min_rate` says which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
@@ -41,6 +42,9 @@ pub struct Gate {
     /// The count for each exchange, at most.
     #[serde(default)]
     pub max: Option<f64>,
+    /// Bytes a second, at least.
+    #[serde(default)]
+    pub min_rate: Option<f64>,
 }
 
 /// One question that a gate asks.
@@ -83,6 +87,11 @@ impl Gate {
         if let Some(max) = self.max {
             ensure!(self.count.is_some(), "a gate with `max` needs `count`");
             ensure!(max > 0.0 && self.against.is_empty(), "`max` is compared with nobody");
+            ensure!(self.min_rate.is_none(), "a gate has one of `max` and `min_rate`");
+            return Ok(());
+        }
+        if let Some(rate) = self.min_rate {
+            ensure!(rate > 0.0 && self.against.is_empty(), "`min_rate` is compared with nobody");
             return Ok(());
         }
         ensure!(!self.against.is_empty(), "a gate needs somebody to be compared with");
@@ -146,6 +155,15 @@ pub fn judge_count(found: Option<f64>, max: f64) -> Verdict {
         Some(found) if found <= max => Verdict::Pass(format!("{found:.1}")),
         Some(found) => Verdict::Fail(format!("{found:.1}")),
         None => Verdict::Unjudged("not counted in this run".into()),
+    }
+}
+
+/// Whether `found` bytes a second are at least a gate's `min_rate`.
+pub fn judge_rate(found: Option<f64>, least: f64) -> Verdict {
+    match found {
+        Some(found) if found >= least => Verdict::Pass(table::rate(found)),
+        Some(found) => Verdict::Fail(table::rate(found)),
+        None => Verdict::Unjudged("nothing was measured".into()),
     }
 }
 
@@ -236,9 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn rates_have_a_floor() {
+        assert_eq!(judge_rate(Some(1e9), 1e9), Verdict::Pass("1000 MB/s".into()));
+        assert!(matches!(judge_rate(Some(0.9e9), 1e9), Verdict::Fail(_)));
+        assert!(matches!(judge_rate(None, 1e9), Verdict::Unjudged(_)));
+    }
+
+    #[test]
     fn a_gate_of_two_rules_is_refused() {
-        let text = "ours = 'a'\nagainst = ['b']\nmin_ratio = 1.1\nmax_ratio = 1.1";
-        let gate: Gate = toml::from_str(text).expect("it parses");
-        assert!(gate.check().is_err());
+        for (text, is_one) in [
+            ("against = ['b']\nmin_ratio = 1.1\nmax_ratio = 1.1", false),
+            ("min_rate = 1e9\nmax = 3\ncount = 'allocations'", false),
+            ("min_rate = 1e9\nagainst = ['b']", false),
+            ("min_rate = 1e9", true),
+            ("max = 3\ncount = 'allocations'", true),
+        ] {
+            let gate: Gate = toml::from_str(&format!("ours = 'a'\n{text}")).expect("it parses");
+            assert_eq!(gate.check().is_ok(), is_one, "{text}");
+        }
     }
 }

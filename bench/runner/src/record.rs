@@ -144,11 +144,12 @@ impl Block {
         }
     }
 
-    /// The cost in nanoseconds (for each exchange, piece or byte) by `metric`.
+    /// The cost (for each exchange, piece, byte or operation) by `metric`, in nanoseconds or cycles.
     pub fn cost(&self, metric: Metric) -> Option<f64> {
         let per = |total: u64, many: u64| (many > 0).then(|| total as f64 / many as f64);
         match metric {
             Metric::Latency => self.latency,
+            Metric::Cycles => self.latency.map(|told| metric.unit(told)),
             Metric::Cpu => per(self.cpu, self.ops),
             Metric::FirstByte => self.first_byte,
             Metric::Delay => self.delay,
@@ -219,7 +220,7 @@ impl Row {
     /// The distribution that belongs to `metric`, if exchanges are timed one by one for it.
     pub fn times(&self, metric: Metric) -> Option<&Histogram<u64>> {
         let times = match metric {
-            Metric::Latency => &self.latency,
+            Metric::Latency | Metric::Cycles => &self.latency,
             Metric::FirstByte => &self.first_byte,
             Metric::Delay => &self.delay,
             Metric::Cpu | Metric::Throughput => return None,

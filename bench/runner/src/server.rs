@@ -136,16 +136,24 @@ impl Server {
         Ok(server)
     }
 
-    /// Where `workload` is asked for by who speaks `protocol`; `None` if this server cannot serve it.
+    /// Where `workload` is asked for by who speaks `protocol`; `None` if this server cannot serve it. Of a
+    /// codec, the operation: it asks nobody.
     pub fn url(&self, workload: &Workload, protocol: Protocol) -> Option<String> {
         let at = &self.listening;
-        let base = match (protocol, workload.tls) {
-            (Protocol::Http1, false) => &at.http,
-            (Protocol::Http1, true) => at.https.as_ref()?,
-            (_, false) => at.h2c.as_ref()?,
-            (_, true) => at.h2.as_ref()?,
-        };
         let path = path_on(self.choice, workload)?;
+        let base = match (protocol, workload.tls) {
+            (Protocol::Codec, _) => return Some(path.to_owned()),
+            (Protocol::Http2 | Protocol::GrpcProst | Protocol::GrpcJson, false) => {
+                at.h2c.as_ref()?
+            }
+            (Protocol::Http2 | Protocol::GrpcProst | Protocol::GrpcJson, true) => at.h2.as_ref()?,
+            (_, false) => &at.http,
+            (_, true) => at.https.as_ref()?,
+        };
+        let base = match protocol.is_web_socket() {
+            true => base.replacen("http", "ws", 1),
+            false => base.clone(),
+        };
         Some(format!("{base}{path}"))
     }
 }

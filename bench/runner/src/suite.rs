@@ -121,6 +121,8 @@ pub enum Metric {
     Delay,
     /// Time for each byte moved; shown as its inverse, bytes a second.
     Throughput,
+    /// Median of the cycles that an operation of a codec takes.
+    Cycles,
 }
 
 impl Metric {
@@ -132,6 +134,7 @@ impl Metric {
             Self::FirstByte => "first-byte",
             Self::Delay => "delay",
             Self::Throughput => "throughput",
+            Self::Cycles => "cycles",
         }
     }
 
@@ -143,6 +146,16 @@ impl Metric {
             Self::FirstByte => "time to first byte (median)",
             Self::Delay => "delivery delay of a piece (median)",
             Self::Throughput => "throughput",
+            Self::Cycles => "cycles per operation (median)",
+        }
+    }
+
+    /// One of the times that its distribution is made of, in the metric's unit: cycles are told in
+    /// hundredths.
+    pub fn unit(self, told: f64) -> f64 {
+        match self {
+            Self::Cycles => told / 100.0,
+            _ => told,
         }
     }
 }
@@ -165,7 +178,7 @@ pub struct Workload {
     pub id: String,
     /// Its name in reports.
     pub title: String,
-    /// The path on the bench's own server.
+    /// The path on the bench's own server; of a codec, the operation.
     pub path: String,
     /// The path on nginx, where that can serve it.
     #[serde(default)]

@@ -37,12 +37,18 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// A cost by `metric`: a time, or for throughput what moves in a second.
-pub fn cost(metric: Metric, ns: f64) -> String {
+/// A cost by `metric`: a time, cycles, or for throughput what moves in a second.
+pub fn cost(metric: Metric, cost: f64) -> String {
     match metric {
-        Metric::Throughput => format!("{} MB/s", digits(1e3 / ns)),
-        _ => time(ns),
+        Metric::Throughput => rate(1e9 / cost),
+        Metric::Cycles => digits(cost),
+        _ => time(cost),
     }
+}
+
+/// Bytes a second.
+pub fn rate(bytes: f64) -> String {
+    format!("{} MB/s", digits(bytes / 1e6))
 }
 
 /// A count, thousands as k.
@@ -183,6 +189,7 @@ mod tests {
         assert_eq!(time(15_120.0), "15.1 us");
         assert_eq!(time(2_500_000.0), "2.50 ms");
         assert_eq!(cost(Metric::Throughput, 0.5), "2000 MB/s");
+        assert_eq!(cost(Metric::Cycles, 38.44), "38.4");
         assert_eq!(count(59_300.0), "59.3 k");
         assert_eq!(count(7.0), "7.00");
         let ratio = Interval { value: 1.636, low: 1.6, high: 1.7 };

@@ -9,6 +9,7 @@ use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::pages::Pages;
 use crate::transport::{Buffers, Transport};
+use crate::websocket::WebSocket;
 
 /// What all connections share.
 pub(crate) struct Shared {
@@ -50,6 +51,21 @@ pub(crate) enum Protocol {
 enum Speaker {
     Http1(Box<Http1>),
     Http2(Box<Http2>),
+    WebSocket(Box<WebSocket>),
+}
+
+impl Speaker {
+    fn drive(
+        &mut self,
+        transport: &mut Transport,
+        shared: &mut Shared,
+    ) -> io::Result<Option<Wait>> {
+        match self {
+            Self::Http1(speaker) => speaker.drive(transport, shared),
+            Self::Http2(speaker) => speaker.drive(transport, shared),
+            Self::WebSocket(speaker) => speaker.drive(transport, shared),
+        }
+    }
 }
 
 /// One connection.
@@ -89,10 +105,11 @@ impl Connection {
     pub(crate) fn advance(&mut self, shared: &mut Shared) -> io::Result<Option<Wait>> {
         shared.buffers.input.load(&mut self.rest);
         self.transport.borrow(&mut shared.buffers);
-        let wait = match &mut self.speaker {
-            Speaker::Http1(speaker) => speaker.drive(&mut self.transport, shared),
-            Speaker::Http2(speaker) => speaker.drive(&mut self.transport, shared),
-        };
+        let mut wait = self.speaker.drive(&mut self.transport, shared);
+        if matches!(&self.speaker, Speaker::Http1(speaker) if speaker.is_upgraded()) {
+            self.speaker = Speaker::WebSocket(Box::default());
+            wait = self.speaker.drive(&mut self.transport, shared);
+        }
         self.transport.give_back(&mut shared.buffers);
         shared.buffers.input.save(&mut self.rest);
         wait

@@ -24,6 +24,10 @@ enum Phase {
     Refused,
     /// Refused and told so: what comes is dropped until the peer closes.
     Lingering,
+    /// It ends to be HTTP when all is sent.
+    Upgrading,
+    /// What comes is WebSocket's.
+    Upgraded,
 }
 
 /// What a phase wants next.
@@ -38,6 +42,8 @@ enum Step {
     Close,
     /// Likewise, and the end of the peer's stream.
     Linger,
+    /// The answer to be sent first, and then to be no longer asked.
+    Upgrade,
 }
 
 /// The server's end of a connection that speaks HTTP/1.1.
@@ -74,6 +80,10 @@ impl Http1 {
                 Step::On => {}
                 Step::Sleep(due) => return Ok(Some(Wait::Until(due))),
                 Step::Close => return Ok(None),
+                Step::Upgrade => {
+                    self.phase = Phase::Upgraded;
+                    return Ok(Some(Wait::Readable));
+                }
                 Step::Linger => {
                     transport.finish()?;
                     self.phase = Phase::Lingering;
@@ -89,6 +99,11 @@ impl Http1 {
                 },
             }
         }
+    }
+
+    /// Whether what comes now is WebSocket.
+    pub(crate) fn is_upgraded(&self) -> bool {
+        matches!(self.phase, Phase::Upgraded)
     }
 
     fn send(&mut self, transport: &mut Transport, shared: &mut Shared) -> io::Result<bool> {
@@ -123,6 +138,7 @@ impl Http1 {
             Phase::Pacing { .. } => self.pace(),
             Phase::Closing => Step::Close,
             Phase::Refused => Step::Linger,
+            Phase::Upgrading | Phase::Upgraded => Step::Upgrade,
             Phase::Lingering => {
                 let input = &mut shared.buffers.input;
                 input.consume(input.bytes().len());
@@ -173,6 +189,10 @@ impl Http1 {
                 self.output.chunked_head(pages, close);
                 let due = clock::now();
                 self.phase = Phase::Pacing { left: pieces, size, every_ns, due, close };
+            }
+            (Route::WebSocket(handshake), _) => {
+                self.output.switching(&handshake);
+                self.phase = Phase::Upgrading;
             }
             (_, Sink::Forget) => self.output.text(pages, "200 OK", "ok", close),
             (_, Sink::Time(stamps)) => match stamps.delays() {

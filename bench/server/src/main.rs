@@ -8,8 +8,10 @@
 //! | `POST /up` | `ok`, once all of the body came |
 //! | `GET /paced/<pieces>/<size>/<ns>` | a chunk of `size` bytes every `ns`, the first at once; each begins with the time of its write |
 //! | `POST /paced?size=<bytes>` | of each stamped piece of the body, how long it took: `{"delay":[ns,..]}` |
+//! | `GET /ws` | a WebSocket whose messages come back, without extensions |
+//! | `GET /ws-deflate` | the same with `permessage-deflate`, which the client has to offer |
 //!
-//! Over HTTP/2 each stream is asked the same; a chunked answer is one without Content-Length, of DATA frames
+//! Over HTTP/2 each stream is asked the same, but for WebSocket; a chunked answer is one without Content-Length, of DATA frames
 //! as large as the client takes them. There is gRPC, too:
 //!
 //! | method | answer |
@@ -30,6 +32,7 @@ mod pages;
 mod request;
 mod server;
 mod transport;
+mod websocket;
 
 use std::error::Error;
 use std::io::Write;

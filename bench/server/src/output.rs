@@ -4,6 +4,7 @@ use std::io::Write;
 
 use crate::pages::{CHUNK, Page, Pages};
 use crate::transport::Unsent;
+use crate::websocket::Handshake;
 
 /// Largest body that is copied behind its head, so that both are one slice.
 const COPIED: u64 = 4 * 1024;
@@ -83,6 +84,11 @@ impl Output {
     /// `100 Continue`.
     pub(crate) fn go_on(&mut self) {
         self.head.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+    }
+
+    /// `101` to a handshake.
+    pub(crate) fn switching(&mut self, handshake: &Handshake) {
+        handshake.answer(&mut self.head);
     }
 
     fn answer(&mut self, pages: &Pages, status: &str, close: bool) {

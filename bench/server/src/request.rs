@@ -2,6 +2,8 @@
 
 use std::mem::MaybeUninit;
 
+use crate::websocket::{Fields, Handshake};
+
 /// More header fields than any client here sends.
 const MAX_FIELDS: usize = 100;
 /// A head that is longer is refused.
@@ -22,6 +24,8 @@ pub(crate) enum Route {
     Paced { pieces: u64, size: u64, every_ns: u64 },
     /// Read stamped pieces of this size, say when they came.
     PacedUpload { size: u64 },
+    /// Speak WebSocket, and send back what comes. Over HTTP/1.1 only.
+    WebSocket(Handshake),
 }
 
 /// How a request body ends.
@@ -59,7 +63,11 @@ pub(crate) fn parse(input: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
         Ok(httparse::Status::Partial) | Err(_) => return Err(Refusal::BadRequest),
     };
     let mut request = Request {
-        route: route(head.method.unwrap_or_default(), head.path.unwrap_or_default())?,
+        route: match (head.method, head.path) {
+            (Some("GET"), Some("/ws")) => web_socket(head.headers, false)?,
+            (Some("GET"), Some("/ws-deflate")) => web_socket(head.headers, true)?,
+            (method, path) => route(method.unwrap_or_default(), path.unwrap_or_default())?,
+        },
         framing: Framing::Length(0),
         close: head.version == Some(0),
         expects: false,
@@ -81,6 +89,24 @@ pub(crate) fn parse(input: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
     }
     request.framing = framing.unwrap_or(Framing::Length(0));
     Ok(Some((request, length)))
+}
+
+/// The route of a WebSocket, if the head asks for one.
+fn web_socket(head: &[httparse::Header<'_>], deflate: bool) -> Result<Route, Refusal> {
+    let mut fields = Fields::default();
+    for field in head {
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        if is("upgrade") {
+            fields.upgrade = has_token(field.value, b"websocket");
+        } else if is("sec-websocket-version") {
+            fields.version = field.value == b"13";
+        } else if is("sec-websocket-key") {
+            fields.key = Some(field.value);
+        } else if is("sec-websocket-extensions") {
+            fields.extensions.push(field.value);
+        }
+    }
+    Ok(Route::WebSocket(Handshake::new(&fields, deflate)?))
 }
 
 /// RFC 9112 section 6.3: two framings that differ are not a message.

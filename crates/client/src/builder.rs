@@ -101,7 +101,7 @@ impl<M> ClientBuilder<M> {
 
     /// What relative URLs are relative to.
     pub fn base_url(mut self, url: impl IntoUrl) -> Self {
-        self.base_url = Some(url.into_target(&Known(&Targets::new(None))));
+        self.base_url = Some(url.into_target(&Known::new(&Targets::new(None))));
         self
     }
 

@@ -115,6 +115,15 @@ macro_rules! client_methods {
             self.request(http::Method::OPTIONS, url)
         }
 
+        /// Starts a WebSocket. The URL is one of `ws`, `wss`, `http` or `https`.
+        #[cfg(feature = "ws")]
+        pub fn websocket(&self, url: impl $crate::IntoUrl) -> $crate::ws::Builder<$mode> {
+            $crate::ws::Builder::new($crate::RequestBuilder::for_web_socket(
+                self.inner.clone(),
+                url,
+            ))
+        }
+
         /// An [`http::Request`] as a request of this client. Of its extensions, a
         /// [`Protocol`]($crate::Protocol) counts.
         ///

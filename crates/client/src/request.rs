@@ -14,7 +14,7 @@ use crate::{
     client::{Async, Blocking, Inner},
     options::{Settings, shared_setters},
     response::Response,
-    target::{IntoUrl, Known, Target},
+    target::{Accepted, IntoUrl, Known, Target},
 };
 
 /// A request ready to be executed: method, URL, fields, body, and the settings of the call.
@@ -127,7 +127,19 @@ impl<M> fmt::Debug for RequestBuilder<M> {
 
 impl<M> RequestBuilder<M> {
     pub(crate) fn new(client: Arc<Inner>, method: Method, url: impl IntoUrl) -> Self {
-        let request = url.into_target(&Known(&client.targets)).and_then(|target| {
+        let target = url.into_target(&Known::new(&client.targets));
+        RequestBuilder::of_target(client, method, target)
+    }
+
+    /// The GET that begins a WebSocket.
+    #[cfg(feature = "ws")]
+    pub(crate) fn for_web_socket(client: Arc<Inner>, url: impl IntoUrl) -> Self {
+        let target = url.into_target(&Known::for_web_socket(&client.targets));
+        RequestBuilder::of_target(client, Method::GET, target)
+    }
+
+    fn of_target(client: Arc<Inner>, method: Method, target: Result<Accepted>) -> Self {
+        let request = target.and_then(|target| {
             let mut request = Box::new(Request {
                 method,
                 target: target.0,
@@ -258,6 +270,12 @@ impl<M> RequestBuilder<M> {
     }
 
     shared_setters!();
+
+    /// Who is to send what.
+    #[cfg(any(feature = "sse", feature = "ws"))]
+    pub(crate) fn into_parts(self) -> (Arc<Inner>, Result<Box<Request>>) {
+        (self.client, self.request)
+    }
 
     /// The request, to look at or to keep.
     ///

@@ -181,6 +181,12 @@ impl<M> Response<M> {
         &mut self.answer.body
     }
 
+    /// The head, and the connection that it came on.
+    #[cfg(feature = "ws")]
+    pub(crate) fn head(&self) -> (&ResponseHead, &Arc<ConnectionInfo>) {
+        (&self.answer.head, &self.answer.connection)
+    }
+
     /// The connection itself, after `101 Switching Protocols` or a 2xx to CONNECT; over HTTP/2, the
     /// stream (RFC 8441).
     ///

@@ -267,7 +267,47 @@ pub trait IntoUrl: sealed::Sealed {
 /// What the client knows about URLs; only this crate looks inside.
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "nobody outside ever holds one")]
-pub struct Known<'a>(pub(crate) &'a Targets);
+pub struct Known<'a> {
+    targets: &'a Targets,
+    /// The URL may be one of `ws` or `wss` (RFC 6455 section 3), which are http and https here.
+    web_socket: bool,
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn new(targets: &'a Targets) -> Self {
+        Known { targets, web_socket: false }
+    }
+
+    #[cfg(feature = "ws")]
+    pub(crate) fn for_web_socket(targets: &'a Targets) -> Self {
+        Known { targets, web_socket: true }
+    }
+
+    fn text(&self, text: &str) -> Result<Accepted> {
+        let scheme = text.split_once(':').filter(|_| self.web_socket);
+        let http = match scheme {
+            Some((ws, rest)) if ws.eq_ignore_ascii_case("ws") => Some(["http:", rest].concat()),
+            Some((wss, rest)) if wss.eq_ignore_ascii_case("wss") => Some(["https:", rest].concat()),
+            _ => None,
+        };
+        self.targets.parse(http.as_deref().unwrap_or(text)).map(Accepted)
+    }
+
+    fn url(&self, mut url: Url) -> Result<Accepted> {
+        let http = match url.scheme() {
+            "ws" if self.web_socket => Some("http"),
+            "wss" if self.web_socket => Some("https"),
+            _ => None,
+        };
+        // The four are all special, so that one can be made another.
+        if let Some(http) = http
+            && url.set_scheme(http).is_err()
+        {
+            return Err(Error::request("the URL's scheme cannot be changed").on(&url));
+        }
+        Target::new(url).map(Accepted)
+    }
+}
 
 /// An accepted URL; only this crate looks inside.
 #[doc(hidden)]
@@ -289,7 +329,7 @@ macro_rules! from_text {
     ($($type:ty, $self:ident => $text:expr;)*) => {$(
         impl IntoUrl for $type {
             fn into_target($self, known: &Known<'_>) -> Result<Accepted> {
-                known.0.parse($text).map(Accepted)
+                known.text($text)
             }
         }
     )*};
@@ -304,14 +344,14 @@ from_text! {
 }
 
 impl IntoUrl for Url {
-    fn into_target(self, _: &Known<'_>) -> Result<Accepted> {
-        Target::new(self).map(Accepted)
+    fn into_target(self, known: &Known<'_>) -> Result<Accepted> {
+        known.url(self)
     }
 }
 
 impl IntoUrl for &Url {
-    fn into_target(self, _: &Known<'_>) -> Result<Accepted> {
-        Target::new(self.clone()).map(Accepted)
+    fn into_target(self, known: &Known<'_>) -> Result<Accepted> {
+        known.url(self.clone())
     }
 }
 

@@ -7,6 +7,8 @@ mod blocking;
 mod http2;
 mod reply;
 mod request;
+mod socket;
+mod web_socket;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,9 @@ fn main() -> ExitCode {
             let tls = tls(setup)?;
             Ok(match setup.protocol {
                 Protocol::Http1 => Blocking::Http1(Box::new(blocking::Floor::new(tls, setup.cold))),
+                protocol if protocol.is_web_socket() => {
+                    Blocking::WebSocket(web_socket::Blocking::new(tls, protocol))
+                }
                 protocol => Blocking::Http2(Box::new(http2::Blocking::new(tls, protocol))),
             })
         })
@@ -42,6 +47,9 @@ fn main() -> ExitCode {
             let tls = tls(setup)?;
             Ok(match setup.protocol {
                 Protocol::Http1 => Awaited::Http1(awaited::Floor::new(tls, setup.cold)),
+                protocol if protocol.is_web_socket() => {
+                    Awaited::WebSocket(web_socket::Awaited::new(tls, protocol))
+                }
                 protocol => Awaited::Http2(http2::Awaited::new(tls, protocol)),
             })
         })
@@ -51,6 +59,7 @@ fn main() -> ExitCode {
 enum Blocking {
     Http1(Box<blocking::Floor>),
     Http2(Box<http2::Blocking>),
+    WebSocket(web_socket::Blocking),
 }
 
 impl BlockingPeer for Blocking {
@@ -60,6 +69,7 @@ impl BlockingPeer for Blocking {
         match self {
             Self::Http1(floor) => floor.exchange(ask, seen),
             Self::Http2(floor) => floor.exchange(ask, seen),
+            Self::WebSocket(floor) => floor.exchange(ask, seen),
         }
     }
 
@@ -67,6 +77,7 @@ impl BlockingPeer for Blocking {
         match self {
             Self::Http1(floor) => floor.unsupported(job),
             Self::Http2(floor) => floor.unsupported(job),
+            Self::WebSocket(floor) => floor.unsupported(job),
         }
     }
 }
@@ -75,6 +86,7 @@ impl BlockingPeer for Blocking {
 enum Awaited {
     Http1(awaited::Floor),
     Http2(http2::Awaited),
+    WebSocket(web_socket::Awaited),
 }
 
 impl AsyncPeer for Awaited {
@@ -84,6 +96,7 @@ impl AsyncPeer for Awaited {
         match self {
             Self::Http1(floor) => floor.exchange(ask, seen).await,
             Self::Http2(floor) => floor.exchange(ask, seen).await,
+            Self::WebSocket(floor) => floor.exchange(ask, seen).await,
         }
     }
 
@@ -91,6 +104,7 @@ impl AsyncPeer for Awaited {
         match self {
             Self::Http1(floor) => floor.unsupported(job),
             Self::Http2(floor) => floor.unsupported(job),
+            Self::WebSocket(floor) => floor.unsupported(job),
         }
     }
 }
@@ -105,8 +119,8 @@ fn tls(setup: &Setup) -> Result<Option<SslConnector>, PeerError> {
     builder.set_cert_store(trusted.build());
     builder.set_min_proto_version(Some(SslVersion::TLS1_3))?;
     builder.set_alpn_protos(match setup.protocol {
-        Protocol::Http1 => b"\x08http/1.1",
-        _ => b"\x02h2",
+        Protocol::Http2 | Protocol::GrpcProst | Protocol::GrpcJson => b"\x02h2",
+        _ => b"\x08http/1.1",
     })?;
     Ok(Some(builder.build()))
 }

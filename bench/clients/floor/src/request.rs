@@ -46,8 +46,20 @@ impl Request {
         self.kind == Kind::of(upload) && self.url == url
     }
 
+    /// The handshake for a WebSocket at `url` (RFC 6455 section 4.1), whose scheme is `ws` or `wss`. The key
+    /// is the example of the RFC.
+    pub fn web_socket(url: &str) -> Result<Self, PeerError> {
+        let rest = url.strip_prefix("ws").ok_or("not the URL of a WebSocket")?;
+        let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                      Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        Self::with(&format!("http{rest}"), Kind::Get, fields)
+    }
+
     pub fn new(url: &str, upload: &Outgoing) -> Result<Self, PeerError> {
-        let kind = Kind::of(upload);
+        Self::with(url, Kind::of(upload), "")
+    }
+
+    fn with(url: &str, kind: Kind, fields: &str) -> Result<Self, PeerError> {
         let uri: Uri = url.parse()?;
         let authority = uri.authority().ok_or("the URL names no host")?;
         let tls = uri.scheme_str() == Some("https");
@@ -59,7 +71,8 @@ impl Request {
             Kind::Length(length) => ("POST", format!("Content-Length: {length}\r\n")),
             Kind::Chunked => ("POST", "Transfer-Encoding: chunked\r\n".to_owned()),
         };
-        let head = format!("{method} {target} HTTP/1.1\r\nHost: {authority}\r\n{framing}\r\n");
+        let head =
+            format!("{method} {target} HTTP/1.1\r\nHost: {authority}\r\n{framing}{fields}\r\n");
         Ok(Self {
             url: url.to_owned(),
             kind,

@@ -2,6 +2,7 @@
 //! of the bench's server is added when TLS is measured. For cold connections it keeps none idle.
 
 mod grpc;
+mod websocket;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,10 @@ fn main() -> ExitCode {
             let client = set_up(blocking::Client::builder(), setup)?.build()?;
             Ok(Blocking { client, protocol: setup.protocol })
         })
+        .with_async(ASYNC, websocket::Awaited::new)
+        .only_for(ASYNC, Protocol::is_web_socket)
+        .with_blocking(BLOCKING, websocket::Blocking::new)
+        .only_for(BLOCKING, Protocol::is_web_socket)
         .run()
 }
 

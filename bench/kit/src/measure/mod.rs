@@ -25,7 +25,7 @@ pub(crate) trait Session {
 }
 
 /// The answer to a job whose block ended like this.
-fn answer(job: &Job, block: Result<Sample, PeerError>) -> Answer {
+pub(crate) fn answer(job: &Job, block: Result<Sample, PeerError>) -> Answer {
     Answer::Sample(Box::new(block.unwrap_or_else(|e| Sample {
         failures: vec![(with_causes(&*e), job.ops)],
         ..Sample::default()
@@ -33,14 +33,14 @@ fn answer(job: &Job, block: Result<Sample, PeerError>) -> Answer {
 }
 
 /// What was spent before a block.
-struct Meter {
+pub(crate) struct Meter {
     wall: u64,
     cpu: u64,
     allocations: Option<Allocations>,
 }
 
 impl Meter {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         clock::forget_peak_rss();
         let allocations = clock::allocations();
         Self { cpu: clock::cpu(), wall: now(), allocations }
@@ -48,17 +48,25 @@ impl Meter {
 
     /// What the block cost, with what its exchanges and those of the warm-up told.
     fn stop(self, warm_up: Tally, block: Tally) -> Result<Sample, PeerError> {
-        let (wall, cpu) = (now(), clock::cpu());
-        let allocations = clock::allocations().zip(self.allocations).map(|(after, before)| {
-            Allocations { calls: after.calls - before.calls, bytes: after.bytes - before.bytes }
-        });
-        let mut sample = block.into_sample();
-        sample.wall = wall - self.wall;
-        sample.cpu = cpu - self.cpu;
-        sample.allocations = allocations;
-        sample.peak_rss = clock::peak_rss()?;
+        // What is read comes first: what follows is no part of the block.
+        let mut spent = Sample::default();
+        self.read(&mut spent)?;
+        let Sample { wall, cpu, allocations, peak_rss, .. } = spent;
+        let mut sample = Sample { wall, cpu, allocations, peak_rss, ..block.into_sample() };
         let cold_feet = warm_up.into_sample().failures.into_iter();
         sample.failures.extend(cold_feet.map(|(text, n)| (format!("warm-up: {text}"), n)));
         Ok(sample)
+    }
+
+    /// Notes in `sample` what was spent.
+    pub(crate) fn read(self, sample: &mut Sample) -> Result<(), PeerError> {
+        let (wall, cpu) = (now(), clock::cpu());
+        sample.allocations = clock::allocations().zip(self.allocations).map(|(after, before)| {
+            Allocations { calls: after.calls - before.calls, bytes: after.bytes - before.bytes }
+        });
+        sample.wall = wall - self.wall;
+        sample.cpu = cpu - self.cpu;
+        sample.peak_rss = clock::peak_rss()?;
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::{io, sync::Arc};
 use bytes::Bytes;
 
 use crate::{
-    Ask, Deliver, Job, Outgoing, Pieces, Seen, Upload,
+    Ask, Deliver, Job, Messages, Outgoing, Pieces, Seen, Upload,
     clock::now,
     seen::{Expect, STAMP},
     upload::Pace,
@@ -21,6 +21,8 @@ pub(super) struct Plan {
     upload: Upload,
     /// The body of a known upload, made once.
     known: Bytes,
+    /// The messages of a WebSocket, made once.
+    messages: Option<Messages>,
     deliver: Deliver,
     in_flight: u32,
     expect: Expect,
@@ -51,6 +53,10 @@ impl Plan {
             }
             _ => Bytes::new(),
         };
+        let messages = match job.upload {
+            Upload::Messages { count, size, text } => Some(Messages::new(count, size, text)),
+            _ => None,
+        };
         let expect = match job.upload {
             Upload::Paced { pieces, .. } => Expect::Report { pieces },
             _ => Expect::Length { bytes: job.body, deliver: job.deliver },
@@ -59,6 +65,7 @@ impl Plan {
             url: job.url.as_str().into(),
             upload: job.upload,
             known,
+            messages,
             deliver: job.deliver,
             in_flight: job.in_flight,
             expect,
@@ -80,6 +87,7 @@ impl Plan {
             Upload::None => 0,
             Upload::Known(n) | Upload::Chunked(n) => n,
             Upload::Paced { pieces, size, .. } => u64::from(pieces) * u64::from(size),
+            Upload::Messages { count, size, .. } => u64::from(count) * u64::from(size),
         }
     }
 
@@ -116,6 +124,10 @@ impl Work {
             slow_down();
         }
         self.seen.begin(began);
+        if let Some(messages) = &mut self.plan.messages {
+            messages.advance();
+            self.seen.expect(messages);
+        }
         let upload = match (self.plan.upload, &self.pace) {
             (Upload::None, _) => Outgoing::None,
             (Upload::Known(_), _) => Outgoing::Known(self.plan.known.clone()),
@@ -123,10 +135,12 @@ impl Work {
             (Upload::Paced { pieces, size, every_ns }, Some(pace)) => {
                 Outgoing::Stream(Pieces::paced(pieces, size, every_ns, pace.clone()))
             }
+            (Upload::Messages { .. }, _) => Outgoing::None,
             (Upload::Paced { .. }, None) => unreachable!("made with the work"),
         };
-        let Plan { url, deliver, in_flight, .. } = &self.plan;
-        (Ask { url, upload, in_flight: *in_flight, deliver: *deliver }, &mut self.seen)
+        let Plan { url, deliver, in_flight, messages, .. } = &self.plan;
+        let (deliver, in_flight) = (*deliver, *in_flight);
+        (Ask { url, upload, in_flight, deliver, messages: messages.as_ref() }, &mut self.seen)
     }
 
     /// Checks the exchange that was made last.

@@ -112,7 +112,7 @@ impl AsyncPeer for H2 {
         match self.protocol {
             Protocol::GrpcProst => return self.call(ask, Codec::Prost, seen).await,
             Protocol::GrpcJson => return self.call(ask, Codec::Json, seen).await,
-            Protocol::Http1 | Protocol::Http2 => {}
+            _ => {}
         }
         let uri: Uri = ask.url.parse()?;
         let mut connection = self.connection(&uri).await?;

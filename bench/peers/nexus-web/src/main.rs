@@ -1,6 +1,8 @@
 //! nexus-web 0.8: its codec over tokio sockets, by its own adapter (nexus-async-web), on rustls. A
 //! connection for each exchange under way; it has no pool that tasks could share.
 
+mod websocket;
+
 use std::{
     process::ExitCode,
     sync::{
@@ -10,8 +12,8 @@ use std::{
 };
 
 use mimus_bench_kit::{
-    Ask, AsyncPeer, Cold, Config, Deliver, Job, Outgoing, PeerError, Seen, Setup, Upload, locked,
-    run_async,
+    Ask, AsyncPeer, Binary, Cold, Config, Deliver, Job, Outgoing, PeerError, Seen, Setup, Upload,
+    locked,
 };
 use nexus_async_web::{
     TlsConfig,
@@ -54,14 +56,10 @@ struct Lane {
 
 impl Nexus {
     fn new(setup: &Setup, body: Arc<AtomicUsize>) -> Result<Self, PeerError> {
-        let mut tls = TlsConfig::builder().skip_system_certs();
-        for root in CertificateDer::pem_slice_iter(setup.ca.as_deref().unwrap_or_default()) {
-            tls = tls.add_root_cert(root?);
-        }
         Ok(Self {
             best: setup.config == "best",
             cold: setup.cold,
-            tls: tls.build()?,
+            tls: tls(setup)?,
             body,
             idle: Arc::default(),
         })
@@ -100,6 +98,14 @@ impl Nexus {
     }
 }
 
+fn tls(setup: &Setup) -> Result<TlsConfig, PeerError> {
+    let mut tls = TlsConfig::builder().skip_system_certs();
+    for root in CertificateDer::pem_slice_iter(setup.ca.as_deref().unwrap_or_default()) {
+        tls = tls.add_root_cert(root?);
+    }
+    Ok(tls.build()?)
+}
+
 /// The URL as its caller has it: where to connect, and what to ask for there.
 fn split(url: &str) -> Option<(&str, &str)> {
     let authority = url.find("://")? + 3;
@@ -131,7 +137,7 @@ impl AsyncPeer for Nexus {
 
     fn unsupported(&self, job: &Job) -> Option<String> {
         let (upload, streamed) = match job.upload {
-            Upload::None => (0, false),
+            Upload::None | Upload::Messages { .. } => (0, false),
             Upload::Known(bytes) => (bytes, false),
             Upload::Chunked(_) | Upload::Paced { .. } => (0, true),
         };
@@ -150,8 +156,39 @@ impl AsyncPeer for Nexus {
     }
 }
 
+/// What the job is about.
+#[derive(Clone)]
+enum Either {
+    Http(Nexus),
+    WebSocket(websocket::Awaited),
+}
+
+impl AsyncPeer for Either {
+    const COLD: Cold = Cold::Configured;
+
+    async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
+        match self {
+            Self::Http(nexus) => nexus.exchange(ask, seen).await,
+            Self::WebSocket(nexus) => nexus.exchange(ask, seen).await,
+        }
+    }
+
+    fn unsupported(&self, job: &Job) -> Option<String> {
+        match self {
+            Self::Http(nexus) => nexus.unsupported(job),
+            Self::WebSocket(nexus) => nexus.unsupported(job),
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let version = locked(include_str!("../Cargo.lock"), "nexus-web");
     let body = Arc::default();
-    run_async("nexus-web", &version, CONFIGS, move |setup| Nexus::new(setup, Arc::clone(&body)))
+    Binary::new("nexus-web", &version)
+        .with_async(CONFIGS, move |setup| match setup.protocol.is_web_socket() {
+            true => Ok(Either::WebSocket(websocket::Awaited::new(setup)?)),
+            false => Ok(Either::Http(Nexus::new(setup, Arc::clone(&body))?)),
+        })
+        .with_blocking(websocket::BLOCKING, websocket::Blocking::new)
+        .run()
 }

@@ -73,7 +73,7 @@ impl AsyncPeer for Ugi {
         match self.protocol {
             Protocol::GrpcProst => return self.call(ask, Codec::Prost, seen).await,
             Protocol::GrpcJson => return self.call(ask, Codec::Json, seen).await,
-            Protocol::Http1 | Protocol::Http2 => {}
+            _ => {}
         }
         let request = match ask.upload {
             Outgoing::None => self.client.get(ask.url),

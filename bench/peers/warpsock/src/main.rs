@@ -1,5 +1,7 @@
 //! warpsock 4 (formerly Specter), on BoringSSL.
 
+mod websocket;
+
 use std::process::ExitCode;
 
 use futures_util::TryStreamExt;
@@ -27,6 +29,7 @@ struct Warpsock {
     client: Client,
     best: bool,
     protocol: Protocol,
+    echo: websocket::Echo,
 }
 
 impl Warpsock {
@@ -50,7 +53,12 @@ impl Warpsock {
         if setup.cold {
             builder = builder.pool_max_idle_per_host(0);
         }
-        Ok(Self { client: builder.build()?, best, protocol: setup.protocol })
+        Ok(Self {
+            client: builder.build()?,
+            best,
+            protocol: setup.protocol,
+            echo: websocket::Echo::default(),
+        })
     }
 }
 
@@ -58,6 +66,9 @@ impl AsyncPeer for Warpsock {
     const COLD: Cold = Cold::Configured;
 
     async fn exchange(&self, ask: Ask<'_>, seen: &mut Seen) -> Result<(), PeerError> {
+        if self.protocol.is_web_socket() {
+            return Box::pin(self.echo.exchange(&self.client, self.protocol, ask, seen)).await;
+        }
         let streams = matches!(ask.upload, Outgoing::Stream(_)) || ask.deliver != Deliver::Bytes;
         let mut request = match ask.upload {
             Outgoing::None => self.client.get(ask.url),

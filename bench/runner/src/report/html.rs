@@ -167,7 +167,8 @@ fn cost_cells(page: &mut String, cost: &Cost, metric: Metric) {
     match cost.tail {
         Some(tail) => {
             for time in [tail.p50, tail.p95, tail.p99, tail.p999] {
-                let _ = write!(page, "<td>{}", table::time(time as f64));
+                let told = metric.unit(time as f64);
+                let _ = write!(page, "<td>{}", table::cost(metric, told));
             }
         }
         None => page.push_str("<td><td><td><td>"),

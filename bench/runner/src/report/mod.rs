@@ -164,8 +164,10 @@ fn curves(record: &Record, summary: &Summary) -> Result<Option<String>> {
         let times = measured.rows.iter().find(|r| r.contender == row.contender)?.times(metric)?;
         // More nines than there are exchanges would be a line drawn by one of them.
         let nines = (times.len() as f64).log10();
-        let points = plot::nines(nines.min(4.0))
-            .map(|nine| (nine, times.value_at_quantile(1.0 - 0.1_f64.powf(nine)) as f64 / 1e3));
+        let points = plot::nines(nines.min(4.0)).map(|nine| {
+            let told = times.value_at_quantile(1.0 - 0.1_f64.powf(nine)) as f64;
+            (nine, if metric == Metric::Cycles { metric.unit(told) } else { told / 1e3 })
+        });
         Some(Curve {
             label: row.contender.clone(),
             points: points.collect(),
@@ -177,11 +179,12 @@ fn curves(record: &Record, summary: &Summary) -> Result<Option<String>> {
         return Ok(None);
     }
     let title = match metric {
-        Metric::FirstByte => "time to first byte",
-        Metric::Delay => "delay of a piece",
-        _ => "time of an exchange",
+        Metric::FirstByte => "time to first byte, us",
+        Metric::Delay => "delay of a piece, us",
+        Metric::Cycles => "cycles of an operation",
+        _ => "time of an exchange, us",
     };
-    plot::curves(&format!("{}: {title}, us", summary.title), &curves).map(Some)
+    plot::curves(&format!("{}: {title}", summary.title), &curves).map(Some)
 }
 
 #[cfg(test)]

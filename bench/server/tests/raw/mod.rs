@@ -191,7 +191,7 @@ impl Client {
         Answer { status, fields, body }
     }
 
-    fn read(&mut self, size: usize) -> Vec<u8> {
+    pub fn read(&mut self, size: usize) -> Vec<u8> {
         let mut data = vec![0; size];
         self.0.read_exact(&mut data).unwrap();
         data

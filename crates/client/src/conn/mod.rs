@@ -13,7 +13,7 @@ use mimus_proto::h1;
 pub(crate) use exchange::{Exchange, Ready, Reserved};
 use exclusive::Turn;
 pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
-use room::Intake;
+pub(crate) use room::Intake;
 pub(crate) use shared::Shared;
 
 use crate::observe::ConnectionInfo;

@@ -11,9 +11,12 @@ use bytes::BytesMut;
 /// The most room that is made on the word of a peer alone, for what is to be one piece.
 const GATHER_MAX: usize = 16 * 1024 * 1024;
 
+/// A read that brings less than this has brought little.
+const LITTLE: usize = 4 * 1024;
+
 /// What a connection knows of the room that it reads to.
 #[derive(Debug)]
-pub(super) struct Intake {
+pub(crate) struct Intake {
     /// What the next read is offered.
     pub(super) room: Room,
     /// Which of the thread's blocks is being read into, if one of them.
@@ -21,12 +24,12 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Intake { room: Room::Small, lent: None }
     }
 
     /// Makes room for a read, at best where the last one's bytes were.
-    pub(super) fn make_room(&mut self, buf: &mut BytesMut) {
+    pub(crate) fn make_room(&mut self, buf: &mut BytesMut) {
         let room = self.room;
         let has_block = self.lent.is_some() || !buf.is_empty();
         if room.is_in(buf) || (has_block && buf.try_reclaim(room.bytes())) {
@@ -44,7 +47,7 @@ impl Intake {
     /// Makes room for so many bytes behind those that are here, so that they lie in one piece, and
     /// for one more: a read that fills its room leaves open whether there is more to read. At first
     /// for no more than the peer's word is good for, then for as many again as have come.
-    pub(super) fn make_room_for(&mut self, missing: u64, buf: &mut BytesMut) {
+    pub(crate) fn make_room_for(&mut self, missing: u64, buf: &mut BytesMut) {
         let most = buf.len().max(GATHER_MAX);
         let room = usize::try_from(missing).map_or(most, |missing| missing.min(most)) + 1;
         let free = buf.capacity() - buf.len();
@@ -64,8 +67,18 @@ impl Intake {
         self.lent = lent;
     }
 
+    /// Takes note that a read brought `n` of the bytes that it was `offered`: the next is offered much
+    /// once there is much, and no more than a head's room once there is little.
+    pub(crate) fn brought(&mut self, n: usize, offered: usize) {
+        if n == offered {
+            self.room = Room::Large;
+        } else if n < LITTLE {
+            self.room = Room::Small;
+        }
+    }
+
     /// Between reads an empty block is the thread's again.
-    pub(super) fn give_back(&mut self, buf: &mut BytesMut) {
+    pub(crate) fn give_back(&mut self, buf: &mut BytesMut) {
         if buf.is_empty()
             && let Some(room) = self.lent.take()
         {
@@ -76,7 +89,7 @@ impl Intake {
 
 /// How much a read is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(super) enum Room {
     /// A head with a small body behind it. Little, because a head that is kept keeps its block.
     Small,
     /// Much of a large body.

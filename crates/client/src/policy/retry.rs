@@ -354,15 +354,21 @@ impl RetryPolicy {
 
     /// A delay for the retry after `made` of them.
     fn backoff_delay(&self, made: u32, random: &mut dyn FnMut() -> u64) -> Duration {
-        let factor = 1u32.checked_shl(made).unwrap_or(u32::MAX);
-        let bound = self.base.saturating_mul(factor).min(self.max_delay);
-        if !self.jitter {
-            return bound;
-        }
-        // 53 bits: what a float holds exactly.
-        let fraction = (random() >> 11) as f64 / (1u64 << 53) as f64;
-        bound.mul_f64(fraction)
+        let bound = backoff_bound(self.base, self.max_delay, made);
+        if self.jitter { somewhere_within(bound, random()) } else { bound }
     }
+}
+
+/// The longest delay after `made` failures: it doubles with each.
+pub(crate) fn backoff_bound(base: Duration, max: Duration, made: u32) -> Duration {
+    let factor = 1u32.checked_shl(made).unwrap_or(u32::MAX);
+    base.saturating_mul(factor).min(max)
+}
+
+/// A part of `bound`, so that many who failed together do not come back together.
+pub(crate) fn somewhere_within(bound: Duration, random: u64) -> Duration {
+    // 53 bits: what a float holds exactly.
+    bound.mul_f64((random >> 11) as f64 / (1u64 << 53) as f64)
 }
 
 impl fmt::Debug for RetryPolicy {

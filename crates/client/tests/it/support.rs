@@ -77,6 +77,11 @@ impl Bench {
         self.runtime != Kind::Blocking
     }
 
+    /// Whether the runtime drives tasks in the background.
+    pub fn has_tasks(&self) -> bool {
+        matches!(self.runtime, Kind::TokioCurrent | Kind::TokioMulti)
+    }
+
     /// Sleeps on the runtime under test.
     pub async fn sleep(&self, time: Duration) {
         use mimus::rt::Runtime;

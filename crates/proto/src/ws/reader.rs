@@ -125,6 +125,7 @@ impl Reader {
         }
     }
 
+    #[cfg(feature = "ws-deflate")]
     pub(super) fn set_inflate(&mut self, inflate: Inflate) {
         self.inflate = Some(Box::new(inflate));
     }

@@ -54,6 +54,7 @@ impl<M: Masking> Writer<M> {
         Self { out: Outbox::default(), masking, state: State::Idle, deflate: None }
     }
 
+    #[cfg(feature = "ws-deflate")]
     pub(super) fn set_deflate(&mut self, deflate: Deflate) {
         self.deflate = Some(Box::new(deflate));
     }

@@ -12,9 +12,9 @@ use mimus_bench_kit::{Deliver, Outgoing, PeerError, Pieces, Seen};
 
 use super::{
     request::Request,
-    socket::{FRAMES_MAX, Socket},
     wire::{Event, HEAD, READ, Wire},
 };
+use crate::socket::{FRAMES_MAX, Socket};
 
 /// A connection.
 pub struct Alone<S> {

@@ -5,7 +5,6 @@ mod alone;
 mod block;
 mod request;
 mod shared;
-mod socket;
 mod wire;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +16,8 @@ use tokio::{net::TcpStream, sync::OnceCell};
 use alone::Alone;
 use request::Request;
 use shared::Shared;
-use socket::{Tls, at_once};
+
+use crate::socket::{Tls, at_once};
 
 /// What is asked for, and over what: a connection that blocks.
 pub struct Blocking {

@@ -87,6 +87,6 @@ fn codec(protocol: Protocol) -> Option<Codec> {
     match protocol {
         Protocol::GrpcProst => Some(Codec::Prost),
         Protocol::GrpcJson => Some(Codec::Json),
-        Protocol::Http1 | Protocol::Http2 => None,
+        _ => None,
     }
 }

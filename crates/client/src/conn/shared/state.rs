@@ -11,17 +11,11 @@ use mimus_net::{Socket, Wait};
 use mimus_proto::h2::{self, Stream};
 use smallvec::SmallVec;
 
-use super::{
-    super::room::{Intake, Room},
-    watch::Watcher,
-};
+use super::{super::room::Intake, watch::Watcher};
 use crate::observe::ConnectionInfo;
 
 /// The most slices of one gathered write.
 const SLICES: usize = 20;
-
-/// How much a read may bring for the next to be offered no more than a head's room.
-const LITTLE: usize = 4 * 1024;
 
 /// Room for heads that an idle connection keeps.
 const KEEP_OUTPUT: usize = 1024;
@@ -466,13 +460,7 @@ impl State {
                 return Poll::Pending;
             }
             Poll::Ready(Ok(0)) => machine.recv_eof(),
-            Poll::Ready(Ok(n)) => {
-                if n == offered {
-                    intake.room = Room::Large;
-                } else if n < LITTLE {
-                    intake.room = Room::Small;
-                }
-            }
+            Poll::Ready(Ok(n)) => intake.brought(n, offered),
             Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => {
                 self.ring(Instant::now());
                 return Poll::Ready(());

@@ -8,8 +8,8 @@ use std::{
     fmt,
     io::{self, IoSlice},
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Wake, Waker, ready},
+    sync::Arc,
+    task::{Context, Poll, Waker, ready},
     time::Instant,
 };
 
@@ -24,7 +24,10 @@ use super::{
     Link,
     state::{Leader, State},
 };
-use crate::observe::ConnectionInfo;
+use crate::{
+    halves::{Half, Halves},
+    observe::ConnectionInfo,
+};
 
 /// A stream that carries bytes. Dropping it resets the stream, unless both sides had ended it.
 pub(crate) struct Tunnel {
@@ -45,54 +48,6 @@ pub(crate) struct Tunnel {
 
 /// Room for small writes, so that not each of them is an allocation.
 const ROOM: usize = 4096;
-
-/// Which direction is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Half {
-    Reading,
-    Writing,
-}
-
-/// Reader and writer may be two tasks, but a stream has one seat.
-#[derive(Debug, Default)]
-struct Halves(Mutex<[Option<Waker>; 2]>);
-
-impl Halves {
-    fn lock(&self) -> MutexGuard<'_, [Option<Waker>; 2]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait(&self, half: Half, waker: &Waker) {
-        let mut wakers = self.lock();
-        let place = &mut wakers[half as usize];
-        if place.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            return;
-        }
-        let left = place.replace(waker.clone());
-        drop(wakers);
-        drop(left);
-    }
-
-    fn take(&self, half: Half) -> Option<Waker> {
-        self.lock()[half as usize].take()
-    }
-}
-
-impl Wake for Halves {
-    fn wake(self: Arc<Self>) {
-        let wakers = std::mem::take(&mut *self.lock());
-        wakers.into_iter().flatten().for_each(Waker::wake);
-    }
-}
-
-impl Half {
-    fn other(self) -> Half {
-        match self {
-            Half::Reading => Half::Writing,
-            Half::Writing => Half::Reading,
-        }
-    }
-}
 
 impl Tunnel {
     /// Takes over a stream that nobody else gives up.

@@ -20,7 +20,7 @@ const FRAMES_JOINED: usize = 7;
 
 /// A socket, whatever is below.
 pub trait Socket: Send {
-    /// DATA frames that one write is made of, at most.
+    /// DATA frames of HTTP/2 that one write is made of, at most.
     const FRAMES: usize;
 
     fn read(&mut self, into: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send;

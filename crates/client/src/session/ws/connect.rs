@@ -1,0 +1,392 @@
+//! How a WebSocket comes about.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use http::{Method, Version};
+use mimus_net::{Runtime, rt};
+use mimus_proto::{
+    Fields, InvalidField, ResponseHead,
+    ws::{
+        Config,
+        handshake::{Accepted, Key, Offer, Refused},
+    },
+};
+
+use super::{
+    link::{Link, Machine, masks},
+    socket::WebSocket,
+};
+use crate::{
+    Async, Blocking, ConnectionInfo, Error, Kind, Protocol, Request, RequestBuilder, Response,
+    Result, call, client,
+};
+
+/// Builds a [`WebSocket`]. Mistakes are kept until [`connect`](Self::connect).
+#[must_use = "a WebSocket is not begun until it is connected"]
+#[derive(Debug)]
+pub struct Builder<M = Async> {
+    request: RequestBuilder<M>,
+    plan: Plan,
+}
+
+/// How it is begun, and how it behaves.
+#[derive(Debug, Clone)]
+struct Plan {
+    over: Over,
+    offer: Offer,
+    config: Config,
+    idle_timeout: Option<Duration>,
+}
+
+/// What a WebSocket is begun over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Http1,
+    Http2,
+    /// HTTP/2 if the server takes WebSockets there, else HTTP/1.1.
+    Either,
+}
+
+/// What both ends agreed on, and how the server said so.
+#[derive(Debug)]
+pub struct Handshake {
+    head: ResponseHead,
+    accepted: Accepted,
+    connection: Arc<ConnectionInfo>,
+}
+
+impl Handshake {
+    /// HTTP/1.1 or HTTP/2.
+    pub fn version(&self) -> Version {
+        self.head.version
+    }
+
+    /// 101, or 200 over HTTP/2.
+    pub fn status(&self) -> http::StatusCode {
+        self.head.status
+    }
+
+    /// The fields of the server's answer.
+    pub fn fields(&self) -> &Fields {
+        &self.head.fields
+    }
+
+    /// The subprotocol that the server chose of those that were offered, if any.
+    pub fn subprotocol(&self) -> Option<&str> {
+        self.accepted.protocol.as_deref()
+    }
+
+    /// The compression that was agreed on, if any.
+    #[cfg(feature = "ws-deflate")]
+    pub fn deflate(&self) -> Option<&super::DeflateAgreed> {
+        self.accepted.deflate.as_ref()
+    }
+
+    /// The connection's particulars.
+    pub fn connection(&self) -> &ConnectionInfo {
+        &self.connection
+    }
+}
+
+/// Why there is no WebSocket. Where the server answered something else, its response is kept, with its
+/// body.
+pub struct ConnectError<M = Async>(Box<Inner<M>>);
+
+struct Inner<M> {
+    error: Error,
+    response: Option<Response<M>>,
+}
+
+impl<M> ConnectError<M> {
+    fn new(error: Error, response: Option<Response<M>>) -> Self {
+        ConnectError(Box::new(Inner { error, response }))
+    }
+
+    /// What went wrong.
+    pub fn error(&self) -> &Error {
+        &self.0.error
+    }
+
+    /// What went wrong, to keep.
+    pub fn into_error(self) -> Error {
+        self.0.error
+    }
+
+    /// The server's answer, if it is one that makes no WebSocket.
+    pub fn response(&self) -> Option<&Response<M>> {
+        self.0.response.as_ref()
+    }
+
+    /// The server's answer, if it is one that makes no WebSocket: its body can be read.
+    pub fn into_http(self) -> Option<Response<M>> {
+        self.0.response
+    }
+}
+
+impl<M> fmt::Debug for ConnectError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectError")
+            .field("error", &self.0.error)
+            .field("response", &self.0.response)
+            .finish()
+    }
+}
+
+impl<M> fmt::Display for ConnectError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0.error, f)
+    }
+}
+
+impl<M> std::error::Error for ConnectError<M> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.error.source()
+    }
+}
+
+impl<M> From<Error> for ConnectError<M> {
+    fn from(error: Error) -> Self {
+        ConnectError::new(error, None)
+    }
+}
+
+impl<M> From<ConnectError<M>> for Error {
+    fn from(error: ConnectError<M>) -> Self {
+        error.into_error()
+    }
+}
+
+impl<M> Builder<M> {
+    pub(crate) fn new(request: RequestBuilder<M>) -> Self {
+        let plan = Plan {
+            over: Over::Http1,
+            offer: Offer::default(),
+            config: Config::default(),
+            idle_timeout: None,
+        };
+        Builder { request, plan }
+    }
+
+    /// Changes the request that begins it: every option of a request can be set.
+    pub fn request(self, change: impl FnOnce(RequestBuilder<M>) -> RequestBuilder<M>) -> Self {
+        Builder { request: change(self.request), ..self }
+    }
+
+    /// Adds a field to the request that begins it.
+    pub fn header(self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
+        self.request(|request| request.header(name, value))
+    }
+
+    /// The page that asks, as a browser says it (`Origin`, RFC 6455 section 10.2). Not sent unless set.
+    pub fn origin(self, origin: impl AsRef<[u8]>) -> Self {
+        self.request(|request| request.set_header("Origin", origin))
+    }
+
+    /// The subprotocols to offer, the best first.
+    pub fn subprotocols<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.plan.offer.protocols = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Offers compression (permessage-deflate, RFC 7692). Not offered unless set: it costs about 300 KiB
+    /// a connection, and time.
+    #[cfg(feature = "ws-deflate")]
+    pub fn deflate(mut self, offer: impl Into<Option<super::DeflateOffer>>) -> Self {
+        self.plan.offer.deflate = offer.into();
+        self
+    }
+
+    /// What it is begun over: an upgrade of HTTP/1.1, or a stream of an HTTP/2 connection (RFC 8441),
+    /// which other requests then share. HTTP/1.1 unless set.
+    pub fn version(mut self, version: Version) -> Self {
+        self.plan.over = if version == Version::HTTP_2 { Over::Http2 } else { Over::Http1 };
+        self
+    }
+
+    /// Begins it over HTTP/2 where the server takes WebSockets there, and over HTTP/1.1 elsewhere.
+    pub fn prefer_http2(mut self) -> Self {
+        self.plan.over = Over::Either;
+        self
+    }
+
+    /// The most bytes of a message that comes, inflated. 16 MiB unless set.
+    pub fn max_message(mut self, bytes: usize) -> Self {
+        self.plan.config.limits.message = bytes;
+        self
+    }
+
+    /// The most bytes of a frame that comes, as it stands on the wire. 16 MiB unless set.
+    pub fn max_frame(mut self, bytes: usize) -> Self {
+        self.plan.config.limits.frame = bytes;
+        self
+    }
+
+    /// After how long a silence the server is asked whether it lives. Never unless set. It is asked while
+    /// something is awaited: of a WebSocket that nobody waits on, nothing is sent.
+    pub fn ping_interval(mut self, interval: impl Into<Option<Duration>>) -> Self {
+        self.plan.config.ping_interval = interval.into();
+        self
+    }
+
+    /// How long it may take to answer that, in any way. 20 seconds unless set.
+    pub fn pong_timeout(mut self, wait: Duration) -> Self {
+        self.plan.config.pong_wait = wait;
+        self
+    }
+
+    /// After how long a silence the connection is given up. Never unless set.
+    pub fn idle_timeout(mut self, silence: impl Into<Option<Duration>>) -> Self {
+        self.plan.idle_timeout = silence.into();
+        self
+    }
+
+    /// How long closing may take. 5 seconds unless set.
+    pub fn close_timeout(mut self, wait: Duration) -> Self {
+        self.plan.config.close_wait = wait;
+        self
+    }
+
+    /// The same, as often as it is wanted.
+    ///
+    /// # Errors
+    /// The first mistake made while building.
+    pub(super) fn build(self) -> Result<Attempt> {
+        let Builder { request, plan } = self;
+        let (client, request) = request.into_parts();
+        let request = request?;
+        if !request.body().is_empty() {
+            return Err(Error::request("a WebSocket is begun by a request without a body"));
+        }
+        Ok(Attempt { client, request, plan })
+    }
+}
+
+impl Builder<Async> {
+    /// Begins the WebSocket. A total timeout, if one is set, holds until then.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub async fn connect(self) -> Result<WebSocket, ConnectError> {
+        self.build()?.connect().await
+    }
+}
+
+impl Builder<Blocking> {
+    /// Begins the WebSocket. A total timeout, if one is set, holds until then.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect(self) -> Result<WebSocket<Blocking>, ConnectError<Blocking>> {
+        rt::Blocking::block_on(self.build()?.connect())
+    }
+}
+
+/// Everything that it takes to begin a WebSocket.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    client: Arc<client::Inner>,
+    request: Box<Request>,
+    plan: Plan,
+}
+
+impl Attempt {
+    pub(super) fn runtime(&self) -> Arc<dyn Runtime> {
+        Arc::clone(&self.client.dialer.runtime)
+    }
+
+    /// Begins one.
+    pub(super) async fn connect<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
+        match self.plan.over {
+            Over::Http1 => self.over_http1().await,
+            Over::Http2 => self.over_http2().await,
+            Over::Either => match self.over_http2().await {
+                Err(error) if error.error().kind() == Kind::NotOffered => self.over_http1().await,
+                begun => begun,
+            },
+        }
+    }
+
+    /// RFC 6455 section 4.1.
+    async fn over_http1<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(no_randomness)?;
+        let key = Key::new(random);
+        let mut request = self.request(|offer, fields| offer.append_upgrade(&key, fields))?;
+        Arc::make_mut(&mut request.settings).version = Some(Version::HTTP_11);
+        let response = call::run(Arc::clone(&self.client), Ok(request)).await?;
+        let checked = self.plan.offer.check_upgrade(&key, response.head().0);
+        self.finish(response, checked)
+    }
+
+    /// RFC 8441 section 5.
+    async fn over_http2<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
+        let mut request = self.request(Offer::append_connect)?;
+        request.method = Method::CONNECT;
+        request.protocol = Some(Protocol::new("websocket"));
+        if self.plan.over == Over::Http2 {
+            Arc::make_mut(&mut request.settings).version = Some(Version::HTTP_2);
+        }
+        let response = call::run(Arc::clone(&self.client), Ok(request)).await?;
+        let checked = self.plan.offer.check_connect(response.head().0);
+        self.finish(response, checked)
+    }
+
+    /// The request, the handshake's fields before the user's own.
+    fn request(
+        &self,
+        append: impl FnOnce(&Offer, &mut Fields) -> Result<(), InvalidField>,
+    ) -> Result<Box<Request>> {
+        let mut fields = Fields::new();
+        let invalid = |e| Error::request("the handshake cannot be written").caused_by(e);
+        append(&self.plan.offer, &mut fields).map_err(invalid)?;
+        fields.extend(self.request.fields()).map_err(invalid)?;
+        let request = self.request.try_clone();
+        let mut request = request.ok_or_else(|| Error::request("the request has a body"))?;
+        *request.fields_mut() = fields;
+        Ok(Box::new(request))
+    }
+
+    /// Makes a WebSocket of the server's answer.
+    fn finish<M>(
+        &self,
+        response: Response<M>,
+        checked: Result<Accepted, Refused>,
+    ) -> Result<WebSocket<M>, ConnectError<M>> {
+        let accepted = match checked {
+            Ok(accepted) => accepted,
+            Err(refused) => return Err(not_taken_up(refused, response)),
+        };
+        let machine = self.machine(&accepted)?;
+        let (head, connection) = response.head();
+        let handshake =
+            Handshake { head: head.clone(), accepted, connection: Arc::clone(connection) };
+        let (socket, ahead) = response.upgrade()?.into_parts();
+        let Plan { config, idle_timeout, .. } = &self.plan;
+        Ok(WebSocket::new(Link::new(socket, &ahead, machine, config, *idle_timeout), handshake))
+    }
+
+    fn machine(&self, accepted: &Accepted) -> Result<Machine> {
+        let (masks, config) = (masks().map_err(no_randomness)?, self.plan.config);
+        #[cfg(feature = "ws-deflate")]
+        if let Some(agreed) = &accepted.deflate {
+            return Ok(Machine::with_deflate(masks, config, agreed));
+        }
+        #[cfg(not(feature = "ws-deflate"))]
+        let _ = accepted;
+        Ok(Machine::new(masks, config))
+    }
+}
+
+/// The server answered something else.
+fn not_taken_up<M>(refused: Refused, response: Response<M>) -> ConnectError<M> {
+    let (kind, detail) = match refused {
+        Refused::Status(status) => (Kind::Status(status), "the server refused the WebSocket"),
+        _ => (Kind::Protocol, "the server's answer makes no WebSocket"),
+    };
+    let error = Error::new(kind, detail).on(response.url()).after_sending(true).caused_by(refused);
+    ConnectError::new(error, Some(response))
+}
+
+fn no_randomness(error: getrandom::Error) -> Error {
+    Error::new(Kind::Io, "the operating system gave no randomness").caused_by(error.to_string())
+}
