@@ -126,11 +126,13 @@ fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS
 	@scripts/fuzz-smoke.sh $(FUZZ_SECONDS)
 
 .PHONY: conformance
-conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h2, grpc; QUICK=1; MIMUS=curl
+conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h2, grpc, ws, sse; QUICK=1; MIMUS=curl
 	@scripts/deps.sh conformance
 	@if [ "$(MIMUS)" = target/debug/mimus ]; then $(CARGO) build -q --locked -p mimus-cli --bin mimus; fi
 	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -f conformance/grpc/Cargo.toml ]; then \
 		$(CARGO) build -q --locked -p mimus-conformance-grpc; fi
+	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -f conformance/ws/Cargo.toml ]; then \
+		$(CARGO) build -q --locked -p mimus-conformance-ws; fi
 	@python3 conformance/run.py --client "$(MIMUS)" $(if $(QUICK),--quick) $(ONLY)
 
 .PHONY: clean

@@ -3,7 +3,7 @@
 # Does nothing when all is there. Installs on Debian and its kin only; elsewhere it names what to install.
 set -euo pipefail
 
-readonly MIN_RUST=1.88
+readonly MIN_RUST=1.89
 # The benchmark's statistics crate asks for more than Mimus does.
 MIN_RUST_BENCH=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$(dirname "$0")/../bench/runner/Cargo.toml")
 readonly MIN_RUST_BENCH
@@ -61,6 +61,7 @@ missing_for() {
             have danted || echo dante-server
             have openssl || echo openssl
             have nghttpd || echo nghttp2-server
+            have haproxy || echo haproxy
             have go || echo golang-go
             ;;
     esac
@@ -92,7 +93,7 @@ apt_install() {
         case "$package" in
             nginx-light) disable nginx ;;
             dante-server) disable danted ;;
-            squid | tinyproxy | microsocks) disable "$package" ;;
+            squid | tinyproxy | microsocks | haproxy) disable "$package" ;;
             # nghttpx, which comes with nghttpd.
             nghttp2-server) disable nghttpx ;;
         esac
@@ -172,6 +173,48 @@ build_go_tools() {
     done <<<"$GO_TOOLS"
 }
 
+# A CPython 2.7, the only one on which Autobahn's test suite runs; pyenv keeps its own beside the path.
+python27() {
+    local found
+    for found in "$(command -v python2.7 || true)" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/2.7.*/bin/python2.7; do
+        if [ -n "$found" ] && "$found" -c 'import sys; sys.exit(sys.version_info[:2] != (2, 7))' 2>/dev/null; then
+            echo "$found"
+            return
+        fi
+    done
+    return 1
+}
+
+# What of WebSocket's servers is written in Python and for Node, each in a place of its own.
+build_ws_peers() {
+    local place="${TOOLS%/bin}" python log
+    log="$place/peers.log"
+    mkdir -p "$TOOLS"
+    if [ ! -x "$place/autobahn/bin/wstest" ]; then
+        if ! python=$(python27); then
+            say "no CPython 2.7 (pyenv install 2.7.18): Autobahn's cases will be skipped"
+        else
+            say "installing Autobahn's test suite"
+            {
+                "$python" -m pip install -q --user virtualenv &&
+                    "$python" -m virtualenv -q "$place/autobahn" &&
+                    "$place/autobahn/bin/pip" install -q autobahntestsuite==25.10.1
+            } >"$log" 2>&1 || say "Autobahn's test suite could not be installed ($log): its cases will be skipped"
+        fi
+    fi
+    if [ ! -d "$place/websockets/lib" ]; then
+        say "installing websockets"
+        { python3 -m venv "$place/websockets" && "$place/websockets/bin/pip" install -q websockets==15.0.1; } \
+            >"$log" 2>&1 || say "websockets could not be installed ($log): its checks will be skipped"
+    fi
+    if [ ! -d "$place/node_modules/ws" ]; then
+        have npm || { say "no npm: the checks that need Node's ws will be skipped"; return 0; }
+        say "installing ws"
+        npm install --silent --no-fund --no-audit --no-save --prefix "$place" ws@8.18.3 >"$log" 2>&1 ||
+            say "ws could not be installed ($log): its checks will be skipped"
+    fi
+}
+
 case "${1:-}" in
     build) provide build && check_rust ;;
     bench)
@@ -181,6 +224,7 @@ case "${1:-}" in
     conformance)
         provide conformance || say "going on: checks whose server is not there are skipped"
         build_go_tools
+        build_ws_peers
         ;;
     *) echo "usage: $0 build|bench|conformance" >&2; exit 2 ;;
 esac

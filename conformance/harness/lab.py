@@ -51,6 +51,10 @@ class Lab:
     def server(self, name: str) -> Server:
         return self._servers[name]
 
+    def running(self, name: str) -> Server | None:
+        """The server, if it was started and is there."""
+        return None if name in self._absent else self._servers.get(name)
+
     def scratch(self) -> Path:
         """A new folder with a short path, readable by a server that has dropped its rights."""
         folder = Path(tempfile.mkdtemp(prefix="mimus-"))

@@ -12,9 +12,17 @@ pub mod h2 {
     pub mod rig;
 }
 
+/// Both ends of a WebSocket, fed in pieces.
+#[path = "../../crates/proto/tests/ws/rig.rs"]
+pub mod ws;
+
 #[cfg(feature = "libfuzzer")]
 #[doc(hidden)]
 pub use libfuzzer_sys;
+
+/// Event streams: one reader by the letter of the standard, and the one under test.
+#[path = "../../crates/proto/tests/sse/rig.rs"]
+pub mod sse;
 
 /// Defines the target: `fuzz!(name, |data| { ... })`, where `name` is its directory under `seeds/`.
 ///

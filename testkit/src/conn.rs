@@ -1,12 +1,15 @@
 //! One connection: its bytes in, its bytes out, and the ways it can end.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead as _, AsyncReadExt, AsyncWrite as _, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
 use crate::io::Io;
@@ -148,6 +151,30 @@ impl Conn {
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.io.write_all(bytes).await?;
         self.io.flush().await
+    }
+
+    /// Writes `piece` again and again, from `at` on, until something comes, which is returned; `None`
+    /// is the client's FIN.
+    pub(crate) async fn flood(
+        &mut self,
+        piece: &[u8],
+        at: &mut usize,
+    ) -> io::Result<Option<Bytes>> {
+        poll_fn(|cx| {
+            let mut few = [0; FIRST_READ];
+            let mut read = ReadBuf::new(&mut few);
+            if let Poll::Ready(done) = Pin::new(&mut self.io).poll_read(cx, &mut read) {
+                let came =
+                    (!read.filled().is_empty()).then(|| Bytes::copy_from_slice(read.filled()));
+                return Poll::Ready(done.map(|()| came));
+            }
+            // The runtime's budget ends this where the client reads as fast.
+            loop {
+                let wrote = ready!(Pin::new(&mut self.io).poll_write(cx, &piece[*at..]))?;
+                *at = (*at + wrote) % piece.len();
+            }
+        })
+        .await
     }
 
     /// Ends the connection in the way asked for.

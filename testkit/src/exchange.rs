@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::conn::{About, After, Conn};
 use crate::h2::Stream;
+use crate::record::RequestMark;
 use crate::request::{Body, MAX_KEPT_BODY, Request, Version};
 use crate::response::{Response, head, lines, reason};
 
@@ -100,6 +101,14 @@ impl Exchange {
         match &self.wire {
             Wire::One(one) => one.body.read_so_far(),
             Wire::Two(stream) => stream.read_so_far(),
+        }
+    }
+
+    /// Where the record has this request.
+    pub(crate) fn mark(&self) -> RequestMark {
+        match &self.wire {
+            Wire::One(one) => one.body.mark,
+            Wire::Two(stream) => stream.mark,
         }
     }
 
@@ -307,6 +316,17 @@ impl Begun {
             bytes.extend_from_slice(b"\r\n");
         }
         ex.write(bytes).await
+    }
+
+    /// Ends the answer with a last piece, in one write with the end where there are chunks.
+    pub(crate) async fn finish_with(mut self, ex: &mut Exchange, data: &[u8]) -> io::Result<After> {
+        if self.framing != Framing::Chunks || self.silent {
+            self.chunk(ex, data).await?;
+            return self.finish(ex, &[]).await;
+        }
+        let size = format!("{:x}\r\n", data.len());
+        ex.write([size.as_bytes(), data, b"\r\n0\r\n\r\n"].concat()).await?;
+        Ok(ex.after())
     }
 
     /// Ends the answer with these trailer fields, where its framing has room for them.

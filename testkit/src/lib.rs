@@ -1,4 +1,4 @@
-//! The embedded origin of Mimus: a server of HTTP/1.1, HTTP/2 and gRPC that does what is asked, well or
+//! The embedded origin of Mimus: a server of HTTP/1.1, HTTP/2, WebSocket and gRPC that does what is asked, well or
 //! badly.
 //!
 //! It shares no code with the client it judges, listens on loopback only, and stops when its
@@ -25,6 +25,7 @@
 
 mod bad;
 mod bad_h2;
+mod bad_ws;
 mod conn;
 mod exchange;
 mod grpc;
@@ -40,11 +41,13 @@ mod response;
 mod routes;
 mod serve;
 mod tls;
+mod ws;
 
 pub use bad_h2::{Ask, BadH2, Outcome, bad_h2};
+pub use bad_ws::{BadWs, WsAsk, WsOutcome, bad_ws};
 pub use grpc::{GrpcBad, grpc_bad, grpc_descriptors};
 pub use origin::{Builder, Origin};
 pub use port::{PORTS, Port, PortInfo};
-pub use record::{Seen, SeenConnection, SeenH2, SeenTls};
-pub use routes::{Route, bad_routes, generated, grpc_routes, routes};
+pub use record::{Seen, SeenConnection, SeenH2, SeenTls, SeenWs};
+pub use routes::{Route, bad_routes, generated, grpc_routes, routes, ws_routes};
 pub use tls::Identity;

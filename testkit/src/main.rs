@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimus_testkit::{BadH2, Origin, PORTS, Port, Route, bad_h2, bad_routes, grpc_routes, routes};
+use mimus_testkit::{
+    BadH2, BadWs, Origin, PORTS, Port, Route, bad_h2, bad_routes, bad_ws, grpc_routes, routes,
+    ws_routes,
+};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -192,8 +195,8 @@ impl Orders {
     }
 }
 
-fn outcomes(row: &BadH2) -> Vec<String> {
-    row.right.iter().map(|outcome| format!("{outcome:?}").to_lowercase()).collect()
+fn outcomes(right: &[impl std::fmt::Debug]) -> Vec<String> {
+    right.iter().map(|outcome| format!("{outcome:?}").to_lowercase()).collect()
 }
 
 fn bad_row(row: &BadH2) -> Value {
@@ -201,10 +204,22 @@ fn bad_row(row: &BadH2) -> Value {
         "name": row.name,
         "what": row.what,
         "ask": format!("{:?}", row.ask).to_lowercase(),
-        "right": outcomes(row),
+        "right": outcomes(&row.right),
         "codes": row.codes,
         "connections": row.connections,
         "body": row.body,
+    })
+}
+
+fn bad_ws_row(row: &BadWs) -> Value {
+    json!({
+        "name": row.name,
+        "what": row.what,
+        "ask": format!("{:?}", row.ask).to_lowercase(),
+        "right": outcomes(&row.right),
+        "codes": row.codes,
+        "messages": row.messages,
+        "http2": row.http2,
     })
 }
 
@@ -219,6 +234,8 @@ fn list(as_json: bool) -> io::Result<()> {
             "ports": ports,
             "routes": routes().map(of).collect::<Vec<_>>(),
             "grpc": grpc_routes().map(of).collect::<Vec<_>>(),
+            "ws": ws_routes().map(of).collect::<Vec<_>>(),
+            "bad_ws": bad_ws().iter().map(bad_ws_row).collect::<Vec<_>>(),
             "bad_h2": bad_h2().iter().map(bad_row).collect::<Vec<_>>(),
             "bad": bad_routes().map(of).collect::<Vec<_>>(),
         });
@@ -228,8 +245,9 @@ fn list(as_json: bool) -> io::Result<()> {
     for row in PORTS {
         writeln!(out, "  {:<20} {}", row.name, row.what)?;
     }
-    let tables: [(&str, Vec<_>); 3] = [
+    let tables: [(&str, Vec<_>); 4] = [
         ("Routes", routes().collect()),
+        ("WebSocket", ws_routes().collect()),
         ("gRPC", grpc_routes().collect()),
         ("Misbehaviour", bad_routes().collect()),
     ];
@@ -243,7 +261,11 @@ fn list(as_json: bool) -> io::Result<()> {
     }
     writeln!(out, "\nMisbehaviour over HTTP/2, and how it ends with a right client:")?;
     for row in bad_h2() {
-        writeln!(out, "  {:<40} {:<14} {}", row.name, outcomes(row).join(","), row.what)?;
+        writeln!(out, "  {:<40} {:<14} {}", row.name, outcomes(&row.right).join(","), row.what)?;
+    }
+    writeln!(out, "\nMisbehaviour over WebSocket, and how it ends with a right client:")?;
+    for row in bad_ws() {
+        writeln!(out, "  {:<40} {:<14} {}", row.name, outcomes(&row.right).join(","), row.what)?;
     }
     Ok(())
 }

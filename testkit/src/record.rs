@@ -99,6 +99,33 @@ pub struct Seen {
     pub body_complete: bool,
     /// What TLS agreed on; `None` without TLS.
     pub tls: Option<SeenTls>,
+    /// What came over the WebSocket that it opened; `None` for any other request.
+    pub ws: Option<SeenWs>,
+}
+
+/// What a client said over one WebSocket (RFC 6455), as the origin has read it so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenWs {
+    /// How many data frames, and fragments of such, it sent.
+    pub frames: u64,
+    /// How many whole messages.
+    pub messages: u64,
+    /// How many of these were compressed (RFC 7692).
+    pub compressed: u64,
+    /// How many bytes their frames held.
+    pub bytes: u64,
+    /// How many pings.
+    pub pings: u64,
+    /// The payload of each pong, in order; at most 10 000.
+    pub pongs: Vec<Vec<u8>>,
+    /// The code, if there was one, and the reason of its Close.
+    pub close: Option<(Option<u16>, String)>,
+    /// Which rules it broke.
+    pub broken: Vec<&'static str>,
+    /// Whether it has ended its side of the stream, or lost it.
+    pub gone: bool,
+    /// Whether it did so in the middle of a frame.
+    pub cut: bool,
 }
 
 impl Seen {
@@ -184,7 +211,7 @@ impl Recorder {
         RequestMark { index: log.forgotten + log.requests.len() as u64 - 1, epoch: log.epoch }
     }
 
-    pub(crate) fn body(&self, mark: RequestMark, len: u64, complete: bool) {
+    fn change(&self, mark: RequestMark, change: impl FnOnce(&mut Seen)) {
         let mut log = self.log();
         let Some(index) = mark.index.checked_sub(log.forgotten) else {
             return;
@@ -193,9 +220,16 @@ impl Recorder {
             return;
         }
         if let Some(seen) = log.requests.get_mut(index as usize) {
-            seen.body_len = len;
-            seen.body_complete = complete;
+            change(seen);
         }
+    }
+
+    pub(crate) fn body(&self, mark: RequestMark, len: u64, complete: bool) {
+        self.change(mark, |seen| (seen.body_len, seen.body_complete) = (len, complete));
+    }
+
+    pub(crate) fn ws(&self, mark: RequestMark, change: impl FnOnce(&mut SeenWs)) {
+        self.change(mark, |seen| change(seen.ws.get_or_insert_default()));
     }
 
     pub(crate) fn connections(&self) -> Vec<SeenConnection> {

@@ -206,7 +206,7 @@ pub(crate) struct Body {
     waits: bool,
     /// The trailer lines, once the body has ended.
     pub(crate) trailers: Vec<String>,
-    mark: RequestMark,
+    pub(crate) mark: RequestMark,
 }
 
 impl Body {

@@ -112,6 +112,7 @@ pub(crate) fn reason(status: u16) -> &'static str {
         416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
         418 => "I'm a teapot",
+        426 => "Upgrade Required",
         429 => "Too Many Requests",
         500 => "Internal Server Error",
         502 => "Bad Gateway",

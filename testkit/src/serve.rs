@@ -75,6 +75,7 @@ pub(crate) fn seen(conn: &Conn, request: &Request, seq: u32) -> Seen {
         body_len: 0,
         body_complete: false,
         tls: conn.about.tls.clone(),
+        ws: None,
     }
 }
 

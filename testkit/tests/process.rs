@@ -8,7 +8,9 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use common::*;
-use mimus_testkit::{Origin, PORTS, Port, bad_h2, bad_routes, grpc_routes, routes};
+use mimus_testkit::{
+    Origin, PORTS, Port, bad_h2, bad_routes, bad_ws, grpc_routes, routes, ws_routes,
+};
 
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_mimus-origin"))
@@ -80,11 +82,15 @@ fn its_list_has_every_row_and_its_help_every_flag() {
     for row in bad_h2() {
         assert!(list.contains(&row.name) && list.contains(&row.what), "{}", row.name);
     }
-    for route in routes().chain(bad_routes()).chain(grpc_routes()) {
+    for row in bad_ws() {
+        assert!(list.contains(&row.name) && list.contains(&row.what), "{}", row.name);
+    }
+    for route in routes().chain(bad_routes()).chain(grpc_routes()).chain(ws_routes()) {
         assert!(list.contains(route.pattern) && list.contains(route.what), "{}", route.pattern);
     }
     let json: serde_json::Value = serde_json::from_str(&printed(&["--list", "--json"])).unwrap();
     assert_eq!(json["bad"].as_array().unwrap().len(), bad_routes().count());
+    assert_eq!(json["bad_ws"].as_array().unwrap().len(), bad_ws().len());
     let help = printed(&["--help"]);
     for flag in ["--http", "--https", "--unix", "--ca-out", "--client-out", "--port", "--list"] {
         assert!(help.contains(flag), "{flag}");

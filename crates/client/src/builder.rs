@@ -15,6 +15,7 @@ use crate::{
     cookie::{CookieStore, Jar},
     error::without_secrets,
     options::{Settings, shared_setters},
+    origins::Http1Origins,
     policy::netrc::Netrc,
     pool::{Limits, SharedPool},
     target::{Accepted, IntoUrl, Known, Targets},
@@ -188,6 +189,7 @@ impl<M> ClientBuilder<M> {
             targets: Targets::new(base_url),
             dialer,
             pool: SharedPool::new(self.pool),
+            http1_origins: Http1Origins::default(),
             cookies: self.cookies,
             netrc,
         }))

@@ -155,7 +155,10 @@ impl<'a> Call<'a> {
         let target = &self.request.target;
         let mut fields = wire::fields(self.client, target, &self.request, length, additions)?;
         self.ask_hooks(&mut fields)?;
-        let expects = route.expects(&self.request)?;
+        let expects = match route.expects(&self.request)? {
+            Expects::Either if self.wants_http1() => Expects::Exclusive,
+            expects => expects,
+        };
         let (ready, now) = match self.ready(&route, expects, now) {
             Ok(ready) => (ready, now),
             // Boxed, because it is rare and its state is large. It may have taken long.
@@ -200,6 +203,11 @@ impl<'a> Call<'a> {
         let exchange = ready.start(order).map_err(|e| e.into_error(Phase::Send))?;
         wire::recycle(fields);
         Ok(exchange)
+    }
+
+    /// Whether the origin said that it wants HTTP/1.1.
+    fn wants_http1(&self) -> bool {
+        self.client.http1_origins.contains(self.request.target.authority())
     }
 
     fn deadlines(&self) -> Deadlines {

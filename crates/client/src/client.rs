@@ -10,6 +10,7 @@ use crate::{
     conn::{Conn, Shared},
     cookie::CookieStore,
     options::Settings,
+    origins::Http1Origins,
     policy::netrc::Netrc,
     pool::SharedPool,
     request::Request,
@@ -56,6 +57,7 @@ pub(crate) struct Inner {
     pub(crate) targets: Targets,
     pub(crate) dialer: Dialer,
     pub(crate) pool: SharedPool<Route, Box<Conn>, Shared>,
+    pub(crate) http1_origins: Http1Origins,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,
     pub(crate) netrc: Option<Netrc>,
 }

@@ -24,6 +24,8 @@ pub struct Request {
     pub(crate) fields: Fields,
     pub(crate) body: Body,
     pub(crate) protocol: Option<Protocol>,
+    /// It is about the server, not about the target's resource.
+    pub(crate) server_wide: bool,
     pub(crate) settings: Arc<Settings>,
 }
 
@@ -90,6 +92,7 @@ impl Request {
             fields: self.fields.clone(),
             body: self.body.try_clone()?,
             protocol: self.protocol.clone(),
+            server_wide: self.server_wide,
             settings: self.settings.clone(),
         })
     }
@@ -143,6 +146,7 @@ impl<M> RequestBuilder<M> {
                 fields: Fields::new(),
                 body: Body::empty(),
                 protocol: None,
+                server_wide: false,
                 settings: client.settings.clone(),
             });
             take_userinfo(&mut request)?;
@@ -224,6 +228,15 @@ impl<M> RequestBuilder<M> {
         })
     }
 
+    /// Makes an OPTIONS ask about the server as a whole, `OPTIONS *`, whatever the URL's path (RFC 9110
+    /// section 9.3.7). With any other method, sending it fails.
+    pub fn server_wide(self) -> Self {
+        self.change(|r| {
+            r.server_wide = true;
+            Ok(())
+        })
+    }
+
     /// A body of form-encoded pairs, with its `Content-Type` unless one was set.
     pub fn form<T: serde::Serialize + ?Sized>(self, pairs: &T) -> Self {
         self.change(|r| {
@@ -258,10 +271,10 @@ impl<M> RequestBuilder<M> {
 
     shared_setters!();
 
-    /// The client, and what it is asked.
-    #[cfg(feature = "ws")]
-    pub(crate) fn into_parts(self) -> Result<(Arc<Inner>, Box<Request>)> {
-        Ok((self.client, self.request?))
+    /// Who is to send what.
+    #[cfg(any(feature = "sse", feature = "ws"))]
+    pub(crate) fn into_parts(self) -> (Arc<Inner>, Result<Box<Request>>) {
+        (self.client, self.request)
     }
 
     /// The request, to look at or to keep.

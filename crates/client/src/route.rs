@@ -107,6 +107,9 @@ impl<'a> RouteRef<'a> {
 
     /// What a connection for `request` may turn out to be.
     pub(crate) fn expects(&self, request: &Request) -> Result<Expects> {
+        if request.server_wide && request.method != Method::OPTIONS {
+            return Err(Error::request("only an OPTIONS asks about the whole server"));
+        }
         if request.protocol.is_some() {
             return self.expects_tunnel(request);
         }

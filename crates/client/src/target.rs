@@ -167,6 +167,15 @@ impl Parts {
         &self.url.as_str()[self.origin_form.clone()]
     }
 
+    /// The target of a request about the whole server (RFC 9112 section 3.2.4), absolute where a proxy
+    /// forwards it.
+    pub(crate) fn asterisk_form(&self, forwarded: bool) -> &str {
+        match forwarded {
+            true => &self.url.as_str()[..self.origin_form.start],
+            false => "*",
+        }
+    }
+
     /// The absolute-form of the request target (RFC 9112 section 3.2.2).
     pub(crate) fn absolute_form(&self) -> &str {
         &self.url.as_str()[..self.origin_form.end]
@@ -375,6 +384,9 @@ mod tests {
         let target = Target::parse("https://Bücher.example/a b?q=ü#frag", None).unwrap();
         assert_eq!(target.authority(), "xn--bcher-kva.example");
         assert_eq!(target.origin_form(), "/a%20b?q=%C3%BC");
+        assert_eq!(target.asterisk_form(false), "*");
+        assert!(target.url.as_str().starts_with(target.asterisk_form(true)));
+        assert!(!target.asterisk_form(true).ends_with('/'));
         assert_eq!(target.port, 443);
     }
 

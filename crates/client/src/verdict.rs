@@ -3,7 +3,10 @@
 use std::time::{Instant, SystemTime};
 
 use http::{HeaderValue, Method, StatusCode};
-use mimus_proto::{Fields, ResponseHead, h2::StreamError};
+use mimus_proto::{
+    Fields, ResponseHead,
+    h2::{Code, StreamError},
+};
 use url::Url;
 
 use crate::{
@@ -59,7 +62,10 @@ impl Memory {
         if let Some(digest) = self.digest.as_mut().filter(|digest| digest.is_challenged()) {
             self.answers += 1;
             let body = request.body.as_bytes().map(|body| &body[..]);
-            let target = request.target.origin_form();
+            let target = match request.server_wide {
+                true => request.target.asterisk_form(false),
+                false => request.target.origin_form(),
+            };
             return digest
                 .authorize(&request.method, target, body, &mut random)
                 .map(Some)
@@ -101,7 +107,8 @@ impl Call<'_> {
         let head = match &outcome.result {
             Ok((_, head)) => head,
             Err(error) => {
-                return match self.retry(trace, Ending::Failed(failure(error)), None) {
+                let failure = self.learn_version(error).unwrap_or_else(|| failure(error));
+                return match self.retry(trace, Ending::Failed(failure), None) {
                     Some(at) => self.again_at(at, Some(error)),
                     None => Next::Done,
                 };
@@ -117,6 +124,25 @@ impl Call<'_> {
             Ok(Some(at)) => self.again_at(at, None),
             Err(error) => Next::Fail(error.after_sending(true)),
         }
+    }
+
+    /// RFC 9113 section 7: the origin wants HTTP/1.1, and has it from now on, unless the user wants
+    /// another.
+    fn learn_version(&self, error: &Error) -> Option<Failure> {
+        let target = &self.request.target;
+        let free = self.request.settings.version.is_none() && target.https;
+        let (StreamError::Reset(code)
+        | StreamError::NotProcessed(code)
+        | StreamError::GoneAway(code)) = stream_error(error).filter(|_| free)?
+        else {
+            return None;
+        };
+        if code != Code::HTTP_1_1_REQUIRED {
+            return None;
+        }
+        tracing::debug!(host = target.authority(), "the origin wants HTTP/1.1");
+        self.client.http1_origins.insert(target.authority());
+        Some(Failure::OtherVersion)
     }
 
     fn again_at(&self, at: Option<Instant>, error: Option<&Error>) -> Next {
@@ -206,6 +232,8 @@ impl Call<'_> {
         if request.method != Method::CONNECT {
             request.protocol = None;
         }
+        // The new URL has a resource of its own.
+        request.server_wide = false;
         request.fields.retain(|name, _| !follow.strip.removes(name.as_bytes()));
         if follow.strip.cross_origin {
             self.memory.left_origin = true;
@@ -284,8 +312,11 @@ fn failure(error: &Error) -> Failure {
 
 /// Whether the server said that it did not process the request (RFC 9113 section 8.7).
 fn is_refusal(error: &Error) -> bool {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
-    matches!(cause, Some(StreamError::NotProcessed(_)))
+    matches!(stream_error(error), Some(StreamError::NotProcessed(_)))
+}
+
+fn stream_error(error: &Error) -> Option<StreamError> {
+    std::error::Error::source(error)?.downcast_ref().copied()
 }
 
 /// For jitter and Digest nonces. A system without randomness gets neither spread nor surprise.

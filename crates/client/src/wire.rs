@@ -221,14 +221,15 @@ pub(crate) fn suit_http2(fields: &mut Cow<'_, Fields>, target: &Target) {
 }
 
 /// The request target: absolute-form to a proxy that forwards (RFC 9112 section 3.2.2), else
-/// origin-form; authority-form for CONNECT (section 3.2.3), port included. A server-wide `OPTIONS *`
-/// has no URL of http, and so never arises.
+/// origin-form; authority-form for CONNECT (section 3.2.3), port included; asterisk-form for an OPTIONS
+/// about the server as a whole (section 3.2.4), which a proxy is told by a URL without a path.
 pub(crate) fn target(request: &Request, forwarded: bool) -> Cow<'_, str> {
     let target = &request.target;
     if request.method == Method::CONNECT && request.protocol.is_none() {
         return format!("{}:{}", target.host(), target.port).into();
     }
     match forwarded {
+        _ if request.server_wide => target.asterisk_form(forwarded).into(),
         true => target.absolute_form().into(),
         false => target.origin_form().into(),
     }

@@ -164,5 +164,6 @@ fn seen(about: &About, request: &Request, seq: u32, stream: u32) -> Seen {
         body_len: 0,
         body_complete: false,
         tls: about.tls.clone(),
+        ws: None,
     }
 }

@@ -14,7 +14,7 @@ use crate::record::RequestMark;
 use crate::response::{Response, date};
 
 /// What no message of HTTP/2 may carry (RFC 9113 section 8.2.2); routes are written for HTTP/1.
-const NOT_HERE: &[&str] = &["connection", "keep-alive", "transfer-encoding"];
+const NOT_HERE: &[&str] = &["connection", "keep-alive", "transfer-encoding", "upgrade"];
 
 /// A request's body and the way back.
 pub(crate) struct Stream {
@@ -26,7 +26,7 @@ pub(crate) struct Stream {
     /// The trailer lines, once the body has ended.
     pub(crate) trailers: Vec<String>,
     about: Arc<About>,
-    mark: RequestMark,
+    pub(crate) mark: RequestMark,
 }
 
 /// How far the answer is.
@@ -159,6 +159,37 @@ impl Stream {
             send.send_data(part, end && piece.is_empty()).map_err(broken)?;
         }
         Ok(())
+    }
+
+    /// Sends `piece` again and again, from `at` on, until something comes, which is returned; `None` is
+    /// the end of the client's side.
+    pub(crate) async fn flood(
+        &mut self,
+        piece: &[u8],
+        at: &mut usize,
+    ) -> io::Result<Option<Bytes>> {
+        let Answer::Begun(send) = &mut self.answer else {
+            return Err(out_of_order());
+        };
+        loop {
+            send.reserve_capacity(piece.len() - *at);
+            let room = tokio::select! {
+                came = self.body.data() => {
+                    let Some(came) = came.transpose().map_err(broken)? else {
+                        return Ok(None);
+                    };
+                    self.body.flow_control().release_capacity(came.len()).map_err(broken)?;
+                    return Ok(Some(came));
+                }
+                room = poll_fn(|cx| send.poll_capacity(cx)) => room,
+            };
+            let room = room.ok_or(io::ErrorKind::ConnectionAborted)?.map_err(broken)?;
+            let part = &piece[*at..piece.len().min(*at + room)];
+            send.send_data(Bytes::copy_from_slice(part), false).map_err(broken)?;
+            *at = (*at + part.len()) % piece.len();
+            // A fast reader would else keep this task from ever letting others run.
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Ends the answer with these trailers, if any.

@@ -70,6 +70,7 @@ fn record(conn: &Conn, wish: &Wish) {
         body_len: 0,
         body_complete: true,
         tls: None,
+        ws: None,
     });
 }
 

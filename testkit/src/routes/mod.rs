@@ -5,6 +5,7 @@ mod content;
 mod cookies;
 mod echo;
 mod encoding;
+mod events;
 mod redirect;
 mod stream;
 mod wire;
@@ -20,6 +21,7 @@ use crate::exchange::Exchange;
 use crate::grpc;
 use crate::request::decode;
 use crate::response::Response;
+use crate::ws;
 
 /// What answers a route.
 pub(crate) type Answer<'a> = Pin<Box<dyn Future<Output = io::Result<After>> + Send + 'a>>;
@@ -63,12 +65,19 @@ const TABLES: &[&[Route]] = &[
     encoding::ROUTES,
     content::ROUTES,
     stream::ROUTES,
+    events::ROUTES,
     wire::ROUTES,
 ];
 
 /// Every method of gRPC, well-behaved or not; all are POST over HTTP/2 only.
 pub fn grpc_routes() -> impl Iterator<Item = &'static Route> {
     grpc::TABLES.iter().copied().flatten()
+}
+
+/// Every WebSocket, by GET and Upgrade over HTTP/1.1 and by extended CONNECT over HTTP/2; the last row
+/// leads to those that misbehave, which [`bad_ws`](crate::bad_ws()) lists.
+pub fn ws_routes() -> impl Iterator<Item = &'static Route> {
+    ws::ROUTES.iter()
 }
 
 /// Every well-behaved route, in the order of `--list`.
@@ -107,7 +116,7 @@ fn matches(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, Strin
 /// Answers one request by its row, or with 404 or 405.
 pub(crate) async fn answer(ex: &mut Exchange) -> io::Result<After> {
     let mut allowed = Vec::new();
-    for route in routes().chain(bad_routes()).chain(grpc_routes()) {
+    for route in routes().chain(bad_routes()).chain(grpc_routes()).chain(ws_routes()) {
         let Some(params) = matches(route.pattern, &ex.request.path) else {
             continue;
         };

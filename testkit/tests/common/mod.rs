@@ -1,6 +1,7 @@
 //! A raw client: what it sends is what the test wrote, what it returns is what came.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod socket;
 pub(crate) mod two;
 
 use std::io::{self, Read, Write};

@@ -77,6 +77,8 @@ pub(crate) enum Failure {
     Stream(h2::StreamError),
     /// The request cannot be written.
     Misuse(ApiMisuse),
+    /// The fields take so many bytes, and the server wants so many at most.
+    TooLarge(usize, u32),
     /// The body to be sent failed.
     Upload(BoxError),
 }
@@ -99,6 +101,9 @@ impl Failure {
             Failure::Proto(e) => Error::from(e).in_phase(phase),
             Failure::Stream(e) => Error::from(e).in_phase(phase),
             Failure::Misuse(e) => Error::from(e),
+            Failure::TooLarge(size, most) => Error::request(format!(
+                "the request's fields are {size} bytes, of which the server takes {most} at most"
+            )),
             Failure::Upload(e) => Error::new(Kind::Upload, "the request body failed")
                 .in_phase(Phase::Send)
                 .caused_by(e),

@@ -1,9 +1,9 @@
 //! Retries: whether an attempt that came to nothing may be made again, and when.
 //!
-//! Three things are repeated without asking, because the server cannot have acted on them twice: an
+//! Four things are repeated without asking, because the server cannot have acted on them twice: an
 //! attempt of which nothing was sent, one that the server says it did not process (RFC 9113 section
-//! 8.7), and an idempotent one on a reused connection that turned out closed. All else is the choice of
-//! a [`RetryPolicy`].
+//! 8.7), an idempotent one on a reused connection that turned out closed, and an idempotent one in
+//! HTTP/2 that the server wants in HTTP/1.1 (section 7). All else is the choice of a [`RetryPolicy`].
 
 use http::{Method, StatusCode};
 use std::fmt;
@@ -56,6 +56,8 @@ pub enum Failure {
     Closed,
     /// The server said that it did not process the request.
     Refused,
+    /// The server wants another version of HTTP, in which the next attempt is made (RFC 9113 section 7).
+    OtherVersion,
     /// A timeout of one attempt fired (not that of the whole call).
     Timeout,
     /// Anything else; a protocol error, a body that failed: never repeated.
@@ -89,13 +91,14 @@ pub struct Attempted<'a> {
 pub struct History {
     free: u32,
     stale: bool,
+    version: bool,
     paid: u32,
 }
 
 impl History {
     /// How many times the call was attempted again, for whatever reason.
     pub fn retries(&self) -> u32 {
-        self.free + u32::from(self.stale) + self.paid
+        self.free + u32::from(self.stale) + u32::from(self.version) + self.paid
     }
 }
 
@@ -150,13 +153,19 @@ pub fn decide(
 /// The retries that need no policy.
 fn free_of_charge(attempted: &Attempted<'_>) -> Option<History> {
     let history = attempted.history;
-    let ended = matches!(attempted.ending, Ending::Failed(Failure::Closed | Failure::Refused));
+    let Ending::Failed(failure) = attempted.ending else { return None };
+    let ended = matches!(failure, Failure::Closed | Failure::Refused | Failure::OtherVersion);
     if !ended || attempted.response_begun {
         return None;
     }
     if attempted.sent == Sent::Nothing {
         let free = history.free + 1;
         return (free <= FREE_RETRIES).then_some(History { free, ..history });
+    }
+    if failure == Failure::OtherVersion {
+        // Once: there is no third version to ask for.
+        return (attempted.method.is_idempotent() && !history.version)
+            .then_some(History { version: true, ..history });
     }
     // RFC 9112, 9.3.1: a reused connection that closes asynchronously, under an idempotent
     // request; once, or a server that always closes would be asked for ever.
@@ -327,7 +336,7 @@ impl RetryPolicy {
             Ending::Failed(Failure::Timeout) => {
                 self.on_timeout && (attempted.sent == Sent::Nothing || self.may_repeat(attempted))
             }
-            Ending::Failed(Failure::Closed | Failure::Refused) => {
+            Ending::Failed(Failure::Closed | Failure::Refused | Failure::OtherVersion) => {
                 !attempted.response_begun
                     && (attempted.sent == Sent::Nothing || self.may_repeat(attempted))
             }

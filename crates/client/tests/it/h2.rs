@@ -3,13 +3,20 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    task::Poll,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
 };
 
-use mimus::{Client, Kind, Version};
+use mimus::{Client, Kind, Method, Version};
 use mimus_testkit::Port;
 
-use crate::support::{Bench, on_every_runtime};
+use crate::{
+    h2_peer::{self as peer, serve},
+    support::{Bench, on_every_runtime},
+};
 
 on_every_runtime!(
     a_get_by_prior_knowledge_and_by_alpn,
@@ -25,7 +32,46 @@ on_every_runtime!(
     trailers_and_interim_responses_arrive,
     what_belongs_to_a_connection_is_not_sent,
     a_refused_request_may_be_made_again_and_a_reset_one_may_not,
+    an_origin_that_wants_http1_has_it,
+    a_server_is_asked_about_as_a_whole,
+    fields_beyond_what_the_server_takes_are_not_sent,
+    a_waker_that_is_dropped_may_look_at_the_client,
+    an_idle_connection_answers_and_leaves_with_its_server,
 );
+
+/// An executor of the user's drives what many share.
+mod smol_on_an_executor {
+    use crate::support::{Kind, run};
+
+    #[test]
+    fn a_connection_is_driven_for_those_who_wait() {
+        run(Kind::SmolOn, async |b| {
+            super::cold_calls_share_one_dial(b.another()).await;
+            super::a_response_that_nobody_reads_holds_up_no_other(b.another()).await;
+            super::calls_that_are_dropped_anywhere_hold_up_no_other(b).await;
+        });
+    }
+
+    #[test]
+    fn its_tasks_end_with_their_connections() {
+        run(Kind::SmolOn, async |b| {
+            let client = super::over_h2(&b);
+            let calls =
+                (0..5).map(|_| async { client.get(super::h2c(&b, "/delay/0.2")).send().await });
+            futures_util::future::try_join_all(calls).await.unwrap();
+            assert!(!b.executor.is_empty(), "no task drove");
+            drop(client);
+            b.all_closed().await;
+            for _ in 0..1000 {
+                if b.executor.is_empty() {
+                    return;
+                }
+                b.sleep(std::time::Duration::from_millis(10)).await;
+            }
+            panic!("a task outlives its connection");
+        });
+    }
+}
 
 fn h2c(b: &Bench, path: &str) -> String {
     b.origin.url(Port::H2c, path).unwrap()
@@ -263,4 +309,153 @@ async fn a_refused_request_may_be_made_again_and_a_reset_one_may_not(b: Bench) {
         assert_eq!(got, (sent, !sent), "{row}: {error:#}");
         assert_eq!(error.kind(), kind, "{row}: {error:#}");
     }
+}
+
+/// RFC 9113 section 7: HTTP_1_1_REQUIRED.
+async fn an_origin_that_wants_http1_has_it(b: Bench) {
+    // What it does is beyond HTTP/2.
+    let url = b.origin.url(Port::H2OrHttp1, "/until-close").unwrap();
+    let version = async |client: &Client| {
+        let get = client.get(b.origin.url(Port::H2OrHttp1, "/get").unwrap());
+        get.send().await.unwrap().version()
+    };
+    let client = b.client();
+    assert_eq!(version(&client).await, Version::HTTP_2);
+    let response = client.get(&url).send().await.unwrap();
+    assert_eq!(response.version(), Version::HTTP_11);
+    assert_eq!(response.text().await.unwrap(), "to the end\n");
+    assert_eq!(version(&client).await, Version::HTTP_11, "it is remembered");
+    // A request that may have been acted on is not made again, but the next goes right.
+    let client = b.client();
+    let error = client.post(&url).body("chirp").send().await.unwrap_err();
+    assert_eq!((error.kind(), error.was_sent()), (Kind::Reset, true), "{error:#}");
+    assert_eq!(client.post(&url).body("chirp").send().await.unwrap().version(), Version::HTTP_11);
+    // Who insists on HTTP/2 gets no other.
+    for _ in 0..2 {
+        let error = over_h2(&b).get(&url).send().await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Reset, "{error:#}");
+    }
+}
+
+/// RFC 9110 section 9.3.7.
+async fn a_server_is_asked_about_as_a_whole(b: Bench) {
+    let client = b.client();
+    for port in [Port::Http, Port::Https, Port::H2] {
+        let call = client.request(Method::OPTIONS, b.origin.url(port, "/get?x").unwrap());
+        call.server_wide().send().await.unwrap();
+    }
+    let call = over_h2(&b).request(Method::OPTIONS, h2c(&b, "/"));
+    call.server_wide().send().await.unwrap();
+    let asked = b.origin.requests();
+    assert_eq!(asked.len(), 4);
+    for seen in asked {
+        assert_eq!((&*seen.method, &*seen.target), ("OPTIONS", "*"), "{seen:?}");
+    }
+    let error = client.get(b.http("/get")).server_wide().send().await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Request);
+}
+
+/// RFC 9113 section 6.5.2.
+async fn fields_beyond_what_the_server_takes_are_not_sent(b: Bench) {
+    let url = serve(|_, mut peer| {
+        peer.greet(&[(6, 1000)]);
+        while let Some(frame) = peer.hear() {
+            if frame.kind == peer::HEADERS {
+                let end = peer::END_HEADERS | peer::END_STREAM;
+                peer.say(peer::HEADERS, end, frame.stream, peer::OK);
+            }
+        }
+    });
+    let client = over_h2(&b);
+    client.get(&url).send().await.unwrap();
+    let error = client.get(&url).header("x-song", "a".repeat(900)).send().await.unwrap_err();
+    assert_eq!((error.kind(), error.was_sent()), (Kind::Request, false), "{error:#}");
+    let text = error.to_string();
+    assert!(text.contains("at most") && text.contains("1000"), "{text}");
+    // One that fits still goes, on the same connection.
+    let response = client.get(&url).header("x-song", "a".repeat(500)).send().await.unwrap();
+    assert!(response.reused());
+}
+
+/// What the drop of a waker runs is not ours to know: no lock may be held.
+struct Curious {
+    client: Client,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Wake for Curious {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        // Asks the connection whether it is idle.
+        let _ = self.client.pool_stats();
+        self.dropped.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+async fn a_waker_that_is_dropped_may_look_at_the_client(b: Bench) {
+    if !b.concurrent() {
+        return;
+    }
+    let client = over_h2(&b);
+    client.get(h2c(&b, "/get")).send().await.unwrap();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let waker =
+        || Waker::from(Arc::new(Curious { client: client.clone(), dropped: Arc::clone(&dropped) }));
+    // Alone, and beside another.
+    let call = || Box::pin(client.get(h2c(&b, "/delay/600")).send());
+    let mut calls = [call(), call()];
+    let mut polls = 0;
+    for together in 1..=2 {
+        for _ in 0..3 {
+            for call in &mut calls[..together] {
+                assert!(call.as_mut().poll(&mut Context::from_waker(&waker())).is_pending());
+                polls += 1;
+                b.sleep(std::time::Duration::from_millis(1)).await;
+            }
+        }
+    }
+    drop(calls);
+    client.get(h2c(&b, "/get")).send().await.unwrap();
+    assert!(dropped.load(Ordering::SeqCst) >= polls - 2, "of {polls}: {dropped:?}");
+}
+
+/// Where the runtime drives tasks.
+async fn an_idle_connection_answers_and_leaves_with_its_server(b: Bench) {
+    if matches!(b.number(), 2 | 3) {
+        return;
+    }
+    let (done, is_done) = std::sync::mpsc::channel();
+    let url = serve(move |_, mut peer| {
+        peer.greet(&[]);
+        for _ in 0..2 {
+            let head = peer.hear_a(peer::HEADERS);
+            let end = peer::END_HEADERS | peer::END_STREAM;
+            peer.say(peer::HEADERS, end, head.stream, peer::OK);
+            peer.say(peer::PING, 0, 0, b"hello yo");
+            while peer.hear_a(peer::PING).payload != b"hello yo" {}
+            done.send("answered").unwrap();
+        }
+        peer.say(peer::GOAWAY, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0]);
+        peer.hear_out();
+        done.send("left").unwrap();
+    });
+    let client = over_h2(&b);
+    for expected in ["answered", "answered", "left"] {
+        if expected == "answered" {
+            client.get(&url).send().await.unwrap();
+        }
+        let mut heard = None;
+        for _ in 0..2000 {
+            heard = is_done.try_recv().ok();
+            if heard.is_some() {
+                break;
+            }
+            b.sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert_eq!(heard, Some(expected));
+    }
+    assert_eq!(client.pool_stats().idle, 0, "the pool has forgotten it");
 }

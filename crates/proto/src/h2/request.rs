@@ -6,7 +6,7 @@ use super::frame;
 use super::frame::flag;
 use super::hpack::{Encoder, Huffman, Indexing};
 use super::opening::{Opening, Priority, Pseudo};
-use super::section::{is_connection_field, is_trailers};
+use super::section::{FIELD_EXTRA, is_connection_field, is_trailers};
 use super::settings::DEFAULT_TABLE;
 use crate::head::{Length, forbidden_in_trailers, parse_length};
 use crate::{ApiMisuse, Fields};
@@ -34,6 +34,34 @@ pub struct RequestLine<'a> {
 impl RequestLine<'_> {
     fn is_tunnel(&self) -> bool {
         self.method == Method::CONNECT && self.protocol.is_none()
+    }
+
+    /// The size of the section as the server will count it (RFC 9113 section 6.5.2), each cookie for a
+    /// field of its own: what SETTINGS_MAX_HEADER_LIST_SIZE is about.
+    #[must_use]
+    pub fn list_size(&self) -> usize {
+        let (scheme, path) = if self.is_tunnel() { ("", "") } else { (self.scheme, self.path) };
+        let pseudo = [
+            (":method", self.method.as_str()),
+            (":scheme", scheme),
+            (":authority", self.authority),
+            (":path", path),
+            (":protocol", self.protocol.unwrap_or_default()),
+        ];
+        let said = pseudo.iter().filter(|(_, value)| !value.is_empty());
+        let said = said.map(|(name, value)| name.len() + value.len() + FIELD_EXTRA);
+        let fields = self.fields.raw().map(|(name, value)| {
+            let crumbs = match name.len() {
+                // The authority says it.
+                4 if name.eq_ignore_ascii_case(b"host") => return 0,
+                6 if name.eq_ignore_ascii_case(b"cookie") => {
+                    value.iter().filter(|&&byte| byte == b';').count()
+                }
+                _ => 0,
+            };
+            name.len() + value.len() + FIELD_EXTRA + crumbs * ("cookie".len() + FIELD_EXTRA)
+        });
+        said.sum::<usize>() + fields.sum::<usize>()
     }
 
     /// Everything that could be wrong. Gives the length that the fields promise.

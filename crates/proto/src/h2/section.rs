@@ -9,7 +9,7 @@ use crate::head::{Length, bodiless, forbidden_in_trailers, parse_length};
 use crate::{Error, Fields, LimitExceeded, PeerMisbehaved, ResponseHead};
 
 /// What RFC 9113 section 6.5.2 counts for each field besides its text.
-const FIELD_EXTRA: usize = 32;
+pub(super) const FIELD_EXTRA: usize = 32;
 
 /// Room that a section begins with: enough for most responses.
 const ROOM: (usize, usize) = (8, 240);

@@ -21,8 +21,9 @@ const LEAST_BITS: u8 = 9;
 /// What a flush ends with; it is not sent (RFC 7692 section 7.2.1).
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// Inflated at once, before the limit is looked at again.
-const STEP: usize = 16 * 1024;
+/// By so many bytes at least, and at most, the room for what is inflated grows at first.
+const STEP_MIN: usize = 256;
+const STEP_MAX: usize = 16 * 1024;
 
 /// What one end does with its compressor (RFC 7692 section 7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,46 +267,31 @@ impl Inflate {
 
     fn run(&mut self, mut input: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Error> {
         loop {
-            // One byte beyond the limit shows that there is more than it allows.
-            let room = (limit - out.len()).saturating_add(1).min(STEP);
-            out.reserve(room);
-            let (before, produced) = (self.inflate.total_in(), self.inflate.total_out());
-            let status = self.step(input, out, room);
-            input = &input[(self.inflate.total_in() - before) as usize..];
+            // Room grows with what came out, so it is at most twice what the limit allows.
+            if out.len() == out.capacity() {
+                out.reserve(input.len().clamp(STEP_MIN, STEP_MAX));
+            }
+            let before = self.inflate.total_in();
+            let start = out.len();
+            let status = self.inflate.decompress_vec(input, out, FlushDecompress::Sync);
+            let taken = (self.inflate.total_in() - before) as usize;
+            input = &input[taken..];
             if out.len() > limit {
                 return Err(LimitExceeded::MessageBytes.into());
             }
+            let stuck = taken == 0 && out.len() == start;
             match status {
                 // Section 7.2.3.4: a sender may end a block for good, and go on with a new one.
                 Ok(Status::StreamEnd) => self.inflate.reset(false),
-                Ok(_) if input.is_empty() && self.inflate.total_out() - produced < room as u64 => {
-                    return Ok(());
-                }
-                Ok(Status::BufError) if self.inflate.total_out() == produced => {
-                    return Err(PeerMisbehaved::BadCompression.into());
-                }
-                Ok(_) => {}
-                Err(_) => return Err(PeerMisbehaved::BadCompression.into()),
+                Ok(_) if input.is_empty() => {}
+                Ok(Status::Ok | Status::BufError) if !stuck => {}
+                _ => return Err(PeerMisbehaved::BadCompression.into()),
             }
-            if input.is_empty() && matches!(status, Ok(Status::StreamEnd)) {
+            // Without room left there may be more to come out.
+            if input.is_empty() && out.len() < out.capacity() {
                 return Ok(());
             }
         }
-    }
-
-    /// One call of the coding, for at most `room` bytes.
-    fn step(
-        &mut self,
-        input: &[u8],
-        out: &mut Vec<u8>,
-        room: usize,
-    ) -> Result<Status, flate2::DecompressError> {
-        let start = out.len();
-        out.resize(start + room, 0);
-        let before = self.inflate.total_out();
-        let status = self.inflate.decompress(input, &mut out[start..], FlushDecompress::Sync);
-        out.truncate(start + (self.inflate.total_out() - before) as usize);
-        status
     }
 }
 

@@ -302,3 +302,23 @@ fn a_request_like_the_last_is_written_and_checked_like_any_other() {
     let wrong = RequestLine { fields: &long, ..base };
     assert_eq!(rig.try_open(&wrong), Err(ApiMisuse::ContentLengthMismatch));
 }
+
+#[test]
+fn a_list_is_as_large_as_its_reader_counts() {
+    let fields =
+        Fields::try_from([("Host", "x"), ("Cookie", "a=1; b=2; c=3"), ("X", "y")]).unwrap();
+    for protocol in [None, Some("websocket")] {
+        let mut rig = Rig::settings(&[(8, 1)]);
+        let method = if protocol.is_some() { Method::CONNECT } else { Method::GET };
+        let ask = RequestLine { protocol, authority: "x", ..line(&method, &fields, true) };
+        rig.try_open(&ask).expect("a stream");
+        let frames = rig.frames();
+        let counted: usize = rig
+            .decode(&frames[0].payload)
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 32)
+            .sum();
+        // What stands between cookies is not sent, and counted as if it were.
+        assert_eq!(ask.list_size(), counted + 2 * "; ".len());
+    }
+}

@@ -11,7 +11,7 @@ use mimus_net::{Socket, Wait};
 use mimus_proto::h2::{self, Stream};
 use smallvec::SmallVec;
 
-use super::super::room::Intake;
+use super::{super::room::Intake, watch::Watcher};
 use crate::observe::ConnectionInfo;
 
 /// The most slices of one gathered write.
@@ -75,6 +75,8 @@ pub(super) struct State {
     socket: Box<dyn Socket>,
     intake: Intake,
     seats: Vec<Seat>,
+    /// Who looks after the connection while it is idle.
+    pub(super) watcher: Watcher,
     /// Who waits for the server's SETTINGS.
     pub(super) guests: Vec<Waker>,
     /// Streams whose owners wait until what they queued is written.
@@ -102,6 +104,10 @@ pub(super) struct State {
     pub(super) unflushed: bool,
     /// Whom to wake once the lock is released.
     pub(super) wakes: SmallVec<[Waker; 8]>,
+    /// Wakers that are needed no more, dropped once the lock is released: what that runs is not ours. Mostly
+    /// there is one.
+    pub(super) spent: Option<Waker>,
+    pub(super) more_spent: Vec<Waker>,
     /// The pool was not told yet that this connection takes no more exchanges.
     pub(super) going: bool,
     /// There is room for more streams than there was, or one fewer to serve, and the pool was not told
@@ -124,6 +130,7 @@ impl State {
             socket,
             intake: Intake::new(),
             seats: Vec::new(),
+            watcher: Watcher::default(),
             guests: Vec::new(),
             unwritten: Vec::new(),
             leader: Leader::Nobody,
@@ -140,6 +147,8 @@ impl State {
             broken: None,
             unflushed: false,
             wakes: SmallVec::new(),
+            spent: None,
+            more_spent: Vec::new(),
             going: false,
             widened: false,
         }
@@ -147,7 +156,20 @@ impl State {
 
     /// Whether there is somebody to wake, to start or to tell once the lock is released.
     pub(super) fn has_news(&self) -> bool {
-        !self.wakes.is_empty() || self.going || self.widened || matches!(self.task, Task::Wanted)
+        !self.wakes.is_empty()
+            || self.going
+            || self.widened
+            || !self.more_spent.is_empty()
+            || matches!(self.task, Task::Wanted)
+    }
+
+    /// Has a waker dropped outside of the lock.
+    pub(super) fn spend(&mut self, waker: Option<Waker>) {
+        if let Some(waker) = waker
+            && let Some(before) = self.spent.replace(waker)
+        {
+            self.more_spent.push(before);
+        }
     }
 
     /// Takes note of a stream that was opened, in a place that was reserved.
@@ -168,9 +190,7 @@ impl State {
         self.widened = true;
         self.owned -= 1;
         self.stand_up(stream);
-        if self.owned == 0 {
-            self.idle_since = now;
-        }
+        self.note_idle(now);
         self.flush();
         if self.owned == 0 && self.reserved == 0 {
             self.intake.give_back(self.machine.recv_buf());
@@ -178,16 +198,26 @@ impl State {
         }
     }
 
+    /// Takes note of the time when nobody uses the connection any more.
+    pub(super) fn note_idle(&mut self, now: Instant) {
+        if self.owned == 0 {
+            self.idle_since = now;
+            self.wakes.extend(self.watcher.rearm());
+        }
+    }
+
     /// A stream is waited for no more. Where no task drives, and the socket wakes nobody else, the
     /// others are all woken: any of them may be parked, or gone before it comes.
     pub(super) fn stand_up(&mut self, stream: Stream) {
         let index = stream.index();
-        self.seats[index] = Seat::default();
+        let seat = std::mem::take(&mut self.seats[index]);
+        self.spend(seat.waker);
         if self.leader == Leader::Seat(index) {
             self.leader = Leader::Nobody;
         }
         if matches!(self.task, Task::Impossible) {
-            self.crowd.leave(index);
+            let left = self.crowd.leave(index);
+            self.spend(left);
             if self.leader == Leader::Nobody {
                 self.wake_all();
             }
@@ -225,10 +255,12 @@ impl State {
             if let Leader::Seat(alone) = self.leader
                 && let Some(waker) = &self.seats[alone].waker
             {
-                self.crowd.join(alone, waker);
+                let left = self.crowd.join(alone, waker);
+                self.spend(left);
             }
             // First: another thread may have news at once.
-            self.crowd.join(index, cx.waker());
+            let left = self.crowd.join(index, cx.waker());
+            self.spend(left);
             self.drive(&mut Context::from_waker(&self.crowd_waker()))
         };
         if driven.is_pending() {
@@ -236,6 +268,7 @@ impl State {
             self.sit(cx, index);
             self.leader = if alone { Leader::Seat(index) } else { Leader::Crowd };
         } else {
+            self.spend(waker);
             // Whoever had the socket's waker may have lost it to us.
             self.leader = Leader::Nobody;
         }
@@ -255,9 +288,10 @@ impl State {
     }
 
     fn sit(&mut self, cx: &mut Context<'_>, index: usize) {
-        match &mut self.seats[index].waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
+        let waker = &mut self.seats[index].waker;
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            let before = waker.replace(cx.waker().clone());
+            self.spend(before);
         }
     }
 
@@ -270,12 +304,19 @@ impl State {
         }
     }
 
+    fn set_task(&mut self, task: Task) {
+        if let Task::Running(waker) = std::mem::replace(&mut self.task, task) {
+            self.spend(Some(waker));
+        }
+    }
+
     /// One turn of the connection's task. Ready when it is over.
     pub(super) fn poll_task(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.task = Task::Running(cx.waker().clone());
+        self.set_task(Task::Running(cx.waker().clone()));
         for _ in 0..ROUNDS {
             if self.is_over() {
-                (self.task, self.leader) = (Task::None, Leader::Nobody);
+                self.set_task(Task::None);
+                self.leader = Leader::Nobody;
                 self.wake_all();
                 return Poll::Ready(());
             }
@@ -317,18 +358,21 @@ impl State {
 
     /// Looks for what came while nobody waited: whether the connection still serves.
     pub(super) fn look(&mut self) {
-        let mut cx = Context::from_waker(Waker::noop());
-        for _ in 0..ROUNDS {
-            if self.is_over() || self.drive(&mut cx).is_pending() {
-                break;
-            }
-        }
+        // Who watches is still to be told of what comes.
+        let watcher = self.watcher.armed();
+        self.drain(&mut Context::from_waker(watcher.as_ref().unwrap_or(Waker::noop())));
+        self.spend(watcher);
         self.leader = Leader::Nobody;
         // Only now: what the server was to answer in time may have lain there.
         let now = Instant::now();
         if self.machine_alarm.is_some_and(|at| at <= now) {
             self.ring(now);
         }
+    }
+
+    /// Drives until there is nothing to do. Whether that came to pass.
+    pub(super) fn drain(&mut self, cx: &mut Context<'_>) -> bool {
+        (0..ROUNDS).any(|_| self.is_over() || self.drive(cx).is_pending())
     }
 
     /// Nothing more will come, or be sent.
@@ -536,9 +580,14 @@ impl State {
     /// on another connection.
     pub(super) fn refused(&mut self) {
         if self.machine.can_open().is_ok() {
-            self.machine.go_away(h2::Code::NO_ERROR);
-            self.going = true;
+            self.retire();
         }
+    }
+
+    /// What is under way ends here, and nothing more begins.
+    pub(super) fn retire(&mut self) {
+        self.machine.go_away(h2::Code::NO_ERROR);
+        self.going = true;
     }
 
     /// Asks whether the server lives, which nothing has told since `since`.
@@ -559,7 +608,8 @@ impl State {
     /// waits drives from now on.
     pub(super) fn do_without_task(&mut self) {
         if !self.is_over() {
-            (self.task, self.leader) = (Task::Impossible, Leader::Nobody);
+            self.set_task(Task::Impossible);
+            self.leader = Leader::Nobody;
         }
         self.wake_all();
     }
@@ -590,20 +640,18 @@ impl Crowd {
         }
     }
 
-    fn join(&self, index: usize, waker: &Waker) {
+    /// Gives the waker whose place this one takes.
+    fn join(&self, index: usize, waker: &Waker) -> Option<Waker> {
         let mut all = self.lock();
         let wakers = &mut all.seats;
         if wakers.len() <= index {
             wakers.resize(index + 1, None);
         }
-        let left = wakers[index].replace(waker.clone());
-        drop(all);
-        drop(left);
+        wakers[index].replace(waker.clone())
     }
 
-    fn leave(&self, index: usize) {
-        let left = self.lock().seats.get_mut(index).and_then(Option::take);
-        drop(left);
+    fn leave(&self, index: usize) -> Option<Waker> {
+        self.lock().seats.get_mut(index).and_then(Option::take)
     }
 }
 

@@ -89,15 +89,13 @@ impl OnStream {
             end: body.is_none() && line.protocol.is_none(),
         };
         let opened = link.with(|state| {
-            let stream = state.machine.open(&asked)?;
+            check_size(state, &asked)?;
+            let stream = state.machine.open(&asked).map_err(Failure::unopened)?;
             let reused = state.served;
             state.seat(stream, now);
             Ok((stream, reused, Arc::clone(&state.info)))
         });
-        let (stream, reused, info) = match opened {
-            Ok(opened) => opened,
-            Err(misuse) => return Err(Failure::unopened(misuse)),
-        };
+        let (stream, reused, info) = opened?;
         let (sending, phase, limit) = match body {
             None => (Sending::Queued, Phase::Head, deadlines.head),
             Some(body) => {
@@ -369,8 +367,11 @@ impl OnStream {
 
     fn failed(&mut self, state: &mut State, error: StreamError) -> Failure {
         self.refused = matches!(error, StreamError::NotProcessed(_));
-        if error == StreamError::NotProcessed(Code::REFUSED_STREAM) {
-            state.refused();
+        match error {
+            StreamError::NotProcessed(Code::REFUSED_STREAM) => state.refused(),
+            // RFC 9113 section 7: nothing more is asked in this version.
+            StreamError::Reset(Code::HTTP_1_1_REQUIRED) => state.retire(),
+            _ => {}
         }
         match (error, state.io_error()) {
             (StreamError::Connection(_), Some(io)) => Failure::Io(self.phase, io),
@@ -481,6 +482,18 @@ impl OnStream {
         self.left = true;
         self.link.leave(self.stream, code, now);
     }
+}
+
+/// Holds a request to SETTINGS_MAX_HEADER_LIST_SIZE, once it came. It is advice (RFC 9113 section
+/// 10.5.1), which browsers do not take; but what a server does to who ignores it may be done to all
+/// exchanges of the connection, and never says why.
+fn check_size(state: &State, line: &h2::RequestLine<'_>) -> Result<(), Failure> {
+    let Some(most) = state.machine.peer_settings().and_then(|peer| peer.max_header_list_size)
+    else {
+        return Ok(());
+    };
+    let size = line.list_size();
+    if size > most as usize { Err(Failure::TooLarge(size, most)) } else { Ok(()) }
 }
 
 impl Drop for OnStream {

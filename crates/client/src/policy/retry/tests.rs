@@ -9,7 +9,7 @@ const NEVER_SENT: Attempted<'static> = Attempted {
     ending: Ending::Failed(Failure::Closed),
     retry_after: None,
     replayable: true,
-    history: History { free: 0, stale: false, paid: 0 },
+    history: History { free: 0, stale: false, version: false, paid: 0 },
 };
 
 const ANSWERED: Attempted<'static> = Attempted {
@@ -57,6 +57,10 @@ fn what_is_repeated_for_free() {
         (&post, Nothing, false, false, Closed, true),
         (&get, Nothing, true, false, Closed, true),
         (&get, Nothing, true, false, Connect, false),
+        (&get, Whole, false, false, OtherVersion, true),
+        (&get, Whole, false, true, OtherVersion, false),
+        (&post, Nothing, false, false, OtherVersion, true),
+        (&post, Whole, false, false, OtherVersion, false),
         (&get, Nothing, true, false, Timeout, false),
         (&get, Nothing, true, false, Other, false),
         (&get, HeadPartly, true, false, Closed, true),

@@ -164,7 +164,15 @@ impl Channel {
     /// A request with these fields.
     pub(super) fn request(&self, fields: Fields, body: Body) -> Request {
         let (target, settings) = (self.target.clone(), self.options.settings.clone());
-        Request { method: HttpMethod::POST, target, fields, body, protocol: None, settings }
+        Request {
+            method: HttpMethod::POST,
+            target,
+            fields,
+            body,
+            protocol: None,
+            server_wide: false,
+            settings,
+        }
     }
 
     /// What the protocol wants in a request's head, and the caller's metadata.

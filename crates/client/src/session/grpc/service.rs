@@ -88,7 +88,15 @@ impl Channel {
         let deadline = total.and_then(|total| Instant::now().checked_add(total));
         let (target, body) = (channel.target, Body::wrap(body));
         Ok((
-            Request { method: parts.method, target, fields, body, protocol: None, settings },
+            Request {
+                method: parts.method,
+                target,
+                fields,
+                body,
+                protocol: None,
+                server_wide: false,
+                settings,
+            },
             deadline,
         ))
     }
