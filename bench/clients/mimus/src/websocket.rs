@@ -3,7 +3,7 @@
 
 use mimus::{
     Client, blocking,
-    ws::{Builder, DeflateOffer, MessageRef, WebSocket},
+    ws::{Builder, ConnectError, DeflateOffer, MessageRef, WebSocket},
 };
 use mimus_bench_kit::{
     Ask, AsyncPeer, BlockingPeer, Message, Own, PeerError, Protocol, Seen, Setup,
@@ -29,7 +29,10 @@ impl AsyncPeer for Awaited {
         let messages = ask.messages()?;
         let mut socket = match self.socket.take() {
             Some(socket) => socket,
-            None => offering(self.client.websocket(ask.url), self.protocol).connect().await?,
+            None => {
+                let builder = offering(self.client.websocket(ask.url), self.protocol);
+                builder.connect().await.map_err(ConnectError::into_error)?
+            }
         };
         if messages.count() > 1 {
             for message in messages.iter() {
@@ -74,7 +77,10 @@ impl BlockingPeer for Blocking {
         let messages = ask.messages()?;
         let mut socket = match self.socket.take() {
             Some(socket) => socket,
-            None => offering(self.client.websocket(ask.url), self.protocol).connect()?,
+            None => {
+                let builder = offering(self.client.websocket(ask.url), self.protocol);
+                builder.connect().map_err(ConnectError::into_error)?
+            }
         };
         if messages.count() > 1 {
             for message in messages.iter() {
