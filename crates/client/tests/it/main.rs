@@ -5,6 +5,7 @@
 
 mod bad_h2;
 mod bad_input;
+mod bad_ws;
 mod basics;
 
 mod bodies;
@@ -19,3 +20,4 @@ mod schedule;
 mod support;
 mod timeouts;
 mod tunnel;
+mod ws;
