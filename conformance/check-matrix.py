@@ -11,7 +11,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KEYS = {"rfc": int, "section": str, "must": str, "test": str}
+KEYS = {"section": str, "must": str, "test": str}
+# What names the specification: the number of an RFC, or a standard that has none.
+SOURCES = {"rfc": int, "standard": str}
 
 
 def packages() -> dict[str, Path]:
@@ -44,10 +46,13 @@ def has_test(file: Path, function: str) -> bool:
 
 def fault(row: dict, known: dict[str, Path]) -> str | None:
     """What is wrong with a row."""
+    sources = [key for key in SOURCES if key in row]
+    if len(sources) != 1 or not isinstance(row[sources[0]], SOURCES[sources[0]]):
+        return "neither an rfc nor a standard"
     for key, kind in KEYS.items():
         if not isinstance(row.get(key), kind):
             return f"no {key}"
-    if extra := row.keys() - KEYS:
+    if extra := row.keys() - (KEYS.keys() | SOURCES.keys()):
         return f"unknown keys {sorted(extra)}"
     package, *modules, function = row["test"].split("::")
     if package not in known:
@@ -62,7 +67,7 @@ def main() -> int:
     known = packages()
     faults = [(row, found) for row in rows if (found := fault(row, known))]
     for row, found in faults:
-        print(f"RFC {row.get('rfc')} section {row.get('section')}: {found}", file=sys.stderr)
+        print(f"{row.get('standard') or row.get('rfc')} section {row.get('section')}: {found}", file=sys.stderr)
     print(f"{len(rows)} requirements, {len(rows) - len(faults)} with a test")
     return 1 if faults or not rows else 0
 

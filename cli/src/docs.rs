@@ -10,14 +10,14 @@ use clap_mangen::{
 
 use crate::{
     exit::{Exit, Failure},
-    flags::{AboutFlags, Flags, HelpTopic, grpc::GrpcFlags},
+    flags::{AboutFlags, Flags, HelpTopic, grpc::GrpcFlags, sse::SseFlags},
     output::{to_stdout, variable_names},
 };
 
 /// What follows the short help.
 const MORE: &str =
     "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.
-gRPC: mimus grpc --help.";
+gRPC: mimus grpc --help. Server-sent events: mimus sse --help.";
 
 /// What the environment can say.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -49,22 +49,57 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What follows the short help of `mimus grpc`.
-const MORE_GRPC: &str =
-    "Every flag and the exit codes: mimus grpc --help all. The man page: mimus grpc --man.";
+/// A word in front of the others that makes this another program, and what its own help says.
+struct Subject {
+    command: fn() -> Command,
+    /// What follows the short help.
+    more: &'static str,
+    /// What the man page says of it.
+    about: &'static str,
+    /// What people do with it.
+    examples: &'static [(&'static str, &'static str)],
+}
 
-/// What people do with `mimus grpc`.
-const EXAMPLES_GRPC: &[(&str, &str)] = &[
-    ("See what a server offers.", "mimus grpc localhost:50051 list"),
-    (
-        "Call a method.",
-        "mimus grpc -d '{\"name\": \"wren\"}' localhost:50051 helloworld.Greeter/SayHello",
-    ),
-    (
-        "Send a stream of messages as they are typed, by definitions of one's own.",
-        "mimus grpc --proto chat.proto -d @ https://chat.example chat.Chat/Talk",
-    ),
-];
+const GRPC: Subject = Subject {
+    command: GrpcFlags::command,
+    more: "Every flag and the exit codes: mimus grpc --help all. The man page: mimus grpc --man.",
+    about: "mimus grpc calls a method with JSON and shows its replies as JSON. What the messages \
+            are is asked of the server (gRPC reflection), or read from a descriptor set or from \
+            .proto files. Replies go to the standard output, everything else to the standard \
+            error; a call that failed exits with 100 and the number of its status.",
+    examples: &[
+        ("See what a server offers.", "mimus grpc localhost:50051 list"),
+        (
+            "Call a method.",
+            "mimus grpc -d '{\"name\": \"wren\"}' localhost:50051 helloworld.Greeter/SayHello",
+        ),
+        (
+            "Send a stream of messages as they are typed, by definitions of one's own.",
+            "mimus grpc --proto chat.proto -d @ https://chat.example chat.Chat/Talk",
+        ),
+    ],
+};
+
+const SSE: Subject = Subject {
+    command: SseFlags::command,
+    more: "Every flag and the exit codes: mimus sse --help all. The man page: mimus sse --man.",
+    about: "mimus sse shows the data of server-sent events as they come. When the stream ends or its \
+            connection breaks, it connects again behind the last event, as browsers do: after the time \
+            that the server names, and after longer where that fails. It ends when the server answers \
+            204, and with --count, --no-reconnect or Ctrl-C. Data goes to the standard output, everything \
+            else to the standard error.",
+    examples: &[
+        ("Follow a source.", "mimus sse https://example.com/events"),
+        (
+            "Take one type of events apart.",
+            "mimus sse --event price --jsonl https://example.com/events | jq -r .data",
+        ),
+        (
+            "See when the words of a model come.",
+            "mimus sse --timing --json @prompt.json --bearer \"$KEY\" https://llm.example/v1/chat",
+        ),
+    ],
+};
 
 /// Answers the flags that only ask about this program. `None` when there is work to do.
 pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
@@ -83,58 +118,64 @@ pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
     // Completed as the subcommand that it looks like.
     let mut whole = Flags::command()
         .disable_help_subcommand(true)
-        .subcommand(GrpcFlags::command().name("grpc"));
+        .subcommand(GrpcFlags::command().name("grpc"))
+        .subcommand(SseFlags::command().name("sse"));
     clap_complete::generate(shell, &mut whole, "mimus", &mut script);
     Some(to_stdout(&script))
 }
 
-/// The same for `mimus grpc`. Completions are those of the whole program.
+/// The same for `mimus grpc`.
 pub(crate) fn answer_grpc(about: &AboutFlags) -> Option<Result<(), Failure>> {
-    if let Some(topic) = about.help {
-        return Some(to_stdout(help_grpc(topic).as_bytes()));
-    }
-    if about.man {
-        let page = man_grpc().map_err(|e| Failure::write("the man page", &e));
-        return Some(page.and_then(|page| to_stdout(&page)));
-    }
-    answer(about)
+    GRPC.answer(about)
 }
 
-fn help_grpc(topic: HelpTopic) -> String {
-    let mut command = GrpcFlags::command();
-    match topic {
-        HelpTopic::Short => command.after_help(MORE_GRPC).render_help().to_string(),
-        HelpTopic::All => {
-            let after =
-                [section("Exit codes", &exit_codes()), section("Environment", &environment())];
-            command = command.after_long_help(after.join("\n"));
-            command.render_long_help().to_string()
+/// The same for `mimus sse`.
+pub(crate) fn answer_sse(about: &AboutFlags) -> Option<Result<(), Failure>> {
+    SSE.answer(about)
+}
+
+impl Subject {
+    /// Completions are those of the whole program.
+    fn answer(&self, about: &AboutFlags) -> Option<Result<(), Failure>> {
+        if let Some(topic) = about.help {
+            return Some(to_stdout(self.help(topic).as_bytes()));
+        }
+        if about.man {
+            let page = self.man().map_err(|e| Failure::write("the man page", &e));
+            return Some(page.and_then(|page| to_stdout(&page)));
+        }
+        answer(about)
+    }
+
+    fn help(&self, topic: HelpTopic) -> String {
+        let mut command = (self.command)();
+        match topic {
+            HelpTopic::Short => command.after_help(self.more).render_help().to_string(),
+            HelpTopic::All => {
+                let after =
+                    [section("Exit codes", &exit_codes()), section("Environment", &environment())];
+                command = command.after_long_help(after.join("\n"));
+                command.render_long_help().to_string()
+            }
         }
     }
-}
 
-fn man_grpc() -> io::Result<Vec<u8>> {
-    let command = GrpcFlags::command()
-        .long_about(
-            "mimus grpc calls a method with JSON and shows its replies as JSON. What the messages \
-             are is asked of the server (gRPC reflection), or read from a descriptor set or from \
-             .proto files. Replies go to the standard output, everything else to the standard \
-             error; a call that failed exits with 100 and the number of its status.",
-        )
-        .mut_args(|arg| arg.hide_short_help(false));
-    let man = Man::new(command);
-    let mut page = Vec::new();
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    let mut extra = Roff::new();
-    list(&mut extra, "EXIT STATUS", &exit_codes());
-    list(&mut extra, "ENVIRONMENT", &environment());
-    list(&mut extra, "EXAMPLES", &examples(EXAMPLES_GRPC));
-    extra.to_writer(&mut page)?;
-    Ok(page)
+    fn man(&self) -> io::Result<Vec<u8>> {
+        let command = (self.command)().long_about(self.about);
+        let man = Man::new(command.mut_args(|arg| arg.hide_short_help(false)));
+        let mut page = Vec::new();
+        man.render_title(&mut page)?;
+        man.render_name_section(&mut page)?;
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+        let mut extra = Roff::new();
+        list(&mut extra, "EXIT STATUS", &exit_codes());
+        list(&mut extra, "ENVIRONMENT", &environment());
+        list(&mut extra, "EXAMPLES", &examples(self.examples));
+        extra.to_writer(&mut page)?;
+        Ok(page)
+    }
 }
 
 fn examples(table: &[(&str, &'static str)]) -> Vec<(String, &'static str)> {
@@ -182,7 +223,7 @@ fn variables() -> String {
 }
 
 fn version() -> String {
-    let protocols = "HTTP/1.0, HTTP/1.1, HTTP/2, gRPC";
+    let protocols = "HTTP/1.0, HTTP/1.1, HTTP/2, gRPC, server-sent events";
     let rest = "TLS 1.2 and 1.3, gzip, deflate, br, zstd, HTTP and SOCKS proxies, Unix sockets";
     format!("mimus {}\n{protocols}; {rest}\n", env!("CARGO_PKG_VERSION"))
 }
@@ -243,18 +284,22 @@ mod tests {
     }
 
     #[test]
-    fn grpc_has_a_help_and_a_man_page_of_its_own() {
-        let (short, all) = (help_grpc(HelpTopic::Short), help_grpc(HelpTopic::All));
-        assert!(short.lines().count() < 60 && short.contains("mimus grpc [OPTIONS] URL list"));
-        let page = String::from_utf8(man_grpc().unwrap()).unwrap().replace("\\-", "-");
-        for arg in GrpcFlags::command().get_arguments() {
-            if let Some(long) = arg.get_long() {
-                assert!(all.contains(&format!("--{long}")), "{long} is not in the help");
-                assert!(page.contains(&format!("--{long}")), "{long} is not in the man page");
+    fn each_subject_has_a_help_and_a_man_page_of_its_own() {
+        for (subject, usage, lines) in
+            [(GRPC, "mimus grpc [OPTIONS] URL list", 60), (SSE, "mimus sse [OPTIONS] URL", 90)]
+        {
+            let (short, all) = (subject.help(HelpTopic::Short), subject.help(HelpTopic::All));
+            assert!(short.lines().count() < lines && short.contains(usage), "{short}");
+            let page = String::from_utf8(subject.man().unwrap()).unwrap().replace("\\-", "-");
+            for arg in (subject.command)().get_arguments() {
+                if let Some(long) = arg.get_long() {
+                    assert!(all.contains(&format!("--{long}")), "{long} is not in the help");
+                    assert!(page.contains(&format!("--{long}")), "{long} is not in the man page");
+                }
             }
+            assert!(all.contains("105  The gRPC call ended with NOT_FOUND."), "{all}");
+            assert!(page.contains("116"));
         }
-        assert!(all.contains("105  The gRPC call ended with NOT_FOUND."), "{all}");
-        assert!(page.contains("116"));
     }
 
     #[test]

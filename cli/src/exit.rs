@@ -40,7 +40,7 @@ exit_codes! {
     Protocol = 8,
     /// The body ended before its end.
     Partial = 18,
-    /// The status was 400 or more, and -f or --fail-with-body was given.
+    /// The status was 400 or more, and -f or --fail-with-body was given; or it promises no events.
     Status = 22,
     /// The output could not be written.
     Write = 23,

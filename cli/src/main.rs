@@ -15,6 +15,7 @@ mod place;
 mod request;
 mod resume;
 mod run;
+mod sse;
 
 use std::process::ExitCode;
 

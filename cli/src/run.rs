@@ -28,13 +28,19 @@ use crate::{
     place,
     request::{Observer, Recipe},
     resume::{Resumed, Start, resumed, resumption_wait, strong_validator},
+    sse,
 };
 
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|word| word == "grpc") {
+    let subject = match std::env::args_os().nth(1) {
+        Some(word) if word == "grpc" => Some(grpc::run as fn(_) -> Exit),
+        Some(word) if word == "sse" => Some(sse::run as fn(_) -> Exit),
+        _ => None,
+    };
+    if let Some(run) = subject {
         interrupt::install();
-        return grpc::run(std::env::args_os().skip(2)).into();
+        return run(std::env::args_os().skip(2)).into();
     }
     let flags = match Flags::from_env() {
         Ok(flags) => flags,

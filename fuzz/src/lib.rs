@@ -20,6 +20,10 @@ pub mod ws;
 #[doc(hidden)]
 pub use libfuzzer_sys;
 
+/// Event streams: one reader by the letter of the standard, and the one under test.
+#[path = "../../crates/proto/tests/sse/rig.rs"]
+pub mod sse;
+
 /// Defines the target: `fuzz!(name, |data| { ... })`, where `name` is its directory under `seeds/`.
 ///
 /// With the feature `libfuzzer` this is libFuzzer's entry point. Without it, a `main` that replays

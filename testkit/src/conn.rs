@@ -164,7 +164,8 @@ impl Conn {
             let mut few = [0; FIRST_READ];
             let mut read = ReadBuf::new(&mut few);
             if let Poll::Ready(done) = Pin::new(&mut self.io).poll_read(cx, &mut read) {
-                let came = (!read.filled().is_empty()).then(|| Bytes::copy_from_slice(read.filled()));
+                let came =
+                    (!read.filled().is_empty()).then(|| Bytes::copy_from_slice(read.filled()));
                 return Poll::Ready(done.map(|()| came));
             }
             // The runtime's budget ends this where the client reads as fast.

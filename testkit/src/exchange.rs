@@ -318,6 +318,17 @@ impl Begun {
         ex.write(bytes).await
     }
 
+    /// Ends the answer with a last piece, in one write with the end where there are chunks.
+    pub(crate) async fn finish_with(mut self, ex: &mut Exchange, data: &[u8]) -> io::Result<After> {
+        if self.framing != Framing::Chunks || self.silent {
+            self.chunk(ex, data).await?;
+            return self.finish(ex, &[]).await;
+        }
+        let size = format!("{:x}\r\n", data.len());
+        ex.write([size.as_bytes(), data, b"\r\n0\r\n\r\n"].concat()).await?;
+        Ok(ex.after())
+    }
+
     /// Ends the answer with these trailer fields, where its framing has room for them.
     pub(crate) async fn finish(
         mut self,

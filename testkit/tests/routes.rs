@@ -318,6 +318,55 @@ fn events_resume_after_the_last_one_seen() {
 }
 
 #[test]
+fn a_stream_of_events_breaks_ends_and_is_refused_as_asked() {
+    let origin = origin();
+    let behind = |path: &str, id: &str| {
+        talk(&origin, format!("GET {path} HTTP/1.1\r\nHost: h\r\n{id}\r\n")).0
+    };
+    let contains =
+        |bytes: &[u8], part: &str| bytes.windows(part.len()).any(|w| w == part.as_bytes());
+    let cut = behind("/sse?total=4&cut=3&ms=0", "");
+    assert!(contains(&cut, "id: 2\ndata: {\"n\": 2}\n") && contains(&cut, "id: 3\n"));
+    assert!(
+        !contains(&cut, "{\"n\": 3}") && !contains(&cut, "0\r\n\r\n"),
+        "it breaks inside an event"
+    );
+    let raw = "GET /sse?total=4&cut=3&ms=0 HTTP/1.1\r\nHost: h\r\nLast-Event-ID: 2\r\n\r\n";
+    assert!(send(&origin, raw).text().contains("{\"n\": 3}\ndata: second line\n\n"));
+    let raw = raw.replace("ID: 2", "ID: 3");
+    assert_eq!(send(&origin, raw).status, 204);
+    let whole = fetch(&origin, "/sse?count=1&ms=0&split=1&ends=crlf&done=1&retry=7");
+    assert!(
+        whole.text().starts_with("retry: 7\r\n") && whole.text().ends_with("\ndata: [DONE]\n\n")
+    );
+    let refused = fetch(&origin, "/sse?status=503");
+    assert_eq!((refused.status, refused.header("content-type")), (503, Some("application/json")));
+    assert_eq!(fetch(&origin, "/sse?type=text/html").header("content-type"), Some("text/html"));
+    let comments = fetch(&origin, "/sse/comments?count=3&ms=0");
+    assert_eq!(comments.text(), ":\n:\n:\ndata: \"after the comments\"\n\n");
+}
+
+#[test]
+fn models_say_the_prompt_back() {
+    let origin = origin();
+    let post = |path: &str, body: &str| {
+        let len = body.len();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: {len}\r\n\r\n");
+        send(&origin, head + body)
+    };
+    let prompt = "{\"stream\": true, \"messages\": [{\"content\": \"one two\"}]}";
+    let openai = post("/v1/chat/completions", prompt);
+    let text = openai.text();
+    assert!(
+        text.contains("\"one \"") && text.contains("\"two\"") && text.ends_with("data: [DONE]\n\n")
+    );
+    let anthropic = post("/v1/messages", prompt);
+    assert!(anthropic.text().contains("event: content_block_delta\n"));
+    assert!(anthropic.text().contains("\"one \"") && anthropic.text().contains("message_stop"));
+    assert_eq!(post("/v1/messages", "{}").status, 400);
+}
+
+#[test]
 fn requests_that_break_the_rules_are_refused() {
     let origin = origin();
     for raw in [

@@ -135,15 +135,19 @@ fn one_says_nothing_and_one_reads_nothing_for_a_time() {
 fn refusals_and_redirects_are_ordinary_answers() {
     let origin = origin();
     block_on(async {
-        let refused = async |path: &str, fields: &[(&'static str, &str)]| {
-            match open(&origin, path, fields).await {
+        let refused =
+            async |path: &str, fields: &[(&'static str, &str)]| match open(&origin, path, fields)
+                .await
+            {
                 Err(Error::Http(response)) => response,
                 other => panic!("{path}: {other:?}"),
-            }
-        };
+            };
         assert_eq!(refused("/ws/refuse", &[]).await.status(), 403);
         let to = refused("/ws/redirect?status=302", &[]).await;
-        assert_eq!((to.status().as_u16(), &to.headers()["location"]), (302, &"/ws/echo".parse().unwrap()));
+        assert_eq!(
+            (to.status().as_u16(), &to.headers()["location"]),
+            (302, &"/ws/echo".parse().unwrap())
+        );
         let to = refused("/ws/basic/joe/secret", &[]).await;
         assert_eq!(to.status(), 401);
         let joe = [("authorization", "Basic am9lOnNlY3JldA==")];
@@ -178,9 +182,17 @@ fn what_a_client_must_not_send_is_noted_and_told() {
         (masked(0xc1, b"x"), "a reserved bit", 1002),
         (masked(0x83, b"x"), "an unknown opcode", 1002),
         (masked(0x80, b"x"), "a continuation of nothing", 1002),
-        ([masked(0x01, b"x"), masked(0x81, b"y")].concat(), "a new message inside of another", 1002),
+        (
+            [masked(0x01, b"x"), masked(0x81, b"y")].concat(),
+            "a new message inside of another",
+            1002,
+        ),
         (masked(0x09, b"x"), "a control frame in fragments", 1002),
-        (b"\x89\xfe\x00\x7e\0\0\0\0".iter().copied().chain([7; 126]).collect(), "a control frame over 125 bytes", 1002),
+        (
+            b"\x89\xfe\x00\x7e\0\0\0\0".iter().copied().chain([7; 126]).collect(),
+            "a control frame over 125 bytes",
+            1002,
+        ),
         (b"\x82\xfe\x00\x01\0\0\0\0x".to_vec(), "a length in more bytes than it needs", 1002),
         (masked(0x81, b"\xff"), "text that is not UTF-8", 1007),
         (masked(0x88, b"\x03"), "a Close of one byte", 1002),

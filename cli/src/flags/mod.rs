@@ -6,6 +6,7 @@ mod connection;
 pub(crate) mod grpc;
 mod output;
 mod request;
+pub(crate) mod sse;
 pub(crate) mod values;
 
 use clap::{
@@ -39,8 +40,8 @@ pub(crate) struct Flags {
     /// URLs, fetched one after the other over the same connections. A URL without a scheme is taken
     /// as http. Before the first URL may stand a method: get, head, post, put, patch, delete or
     /// options, or the word request and any method at all. Without one the method is GET, or POST
-    /// when there is data, or PUT with -T. With the word grpc in front of all it calls gRPC methods:
-    /// see mimus grpc --help.
+    /// when there is data, or PUT with -T. With the word grpc in front of all it calls gRPC methods,
+    /// with the word sse it follows server-sent events: see mimus grpc --help and mimus sse --help.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     words: Vec<String>,
 
@@ -74,7 +75,7 @@ impl std::fmt::Debug for Flags {
 }
 
 /// Flags that tell about this program and do nothing else.
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(next_help_heading = "About")]
 pub(crate) struct AboutFlags {
     /// Show this help; with "all", every flag and the exit codes

@@ -39,7 +39,7 @@ pub(crate) struct OutputFlags {
     /// A file that is complete already is a success. A server that does not send the rest alone ends
     /// it with exit code 33, and the file stays as it was. With --retry, a download that breaks is
     /// gone on with in the same run, by If-Range where the server gave an entity tag.
-    #[arg(short = 'C', long, value_name = "OFFSET")]
+    #[arg(short = 'C', long, value_name = "OFFSET", conflicts_with = "range")]
     pub(crate) continue_at: Option<ResumeAt>,
 
     /// Write the response heads in front of the body

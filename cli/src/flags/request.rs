@@ -92,8 +92,7 @@ pub(crate) struct RequestFlags {
         long,
         value_name = "RANGE",
         value_parser = range,
-        allow_hyphen_values = true,
-        conflicts_with = "continue_at"
+        allow_hyphen_values = true
     )]
     pub(crate) range: Option<String>,
 

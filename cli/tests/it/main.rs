@@ -11,4 +11,5 @@ mod grpc;
 mod http2;
 mod rig;
 mod show;
+mod sse;
 mod transport;

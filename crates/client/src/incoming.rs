@@ -333,6 +333,14 @@ impl Incoming {
         }
     }
 
+    /// Its reader has what it wanted: see [`Exchange::linger`].
+    #[cfg(feature = "sse")]
+    pub(crate) fn linger(&mut self) {
+        if let (Some(rest), None) = (self.rest.take(), &self.upgraded) {
+            rest.exchange.linger(&rest.runtime);
+        }
+    }
+
     /// Nothing of the rest can be used.
     fn close(&mut self) {
         self.first = None;

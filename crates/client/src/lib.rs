@@ -23,8 +23,8 @@
 //! # Features
 //! All only compile code in; behaviour is chosen by value. `tokio` (default), `smol`, `hickory` (its
 //! resolver), `json` (default), `gzip`, `deflate`, `brotli`, `zstd` (all default), `tower` (the
-//! client as a `tower_service::Service`), `grpc` (module `grpc`), `grpc-prost` (its codec of prost
-//! messages).
+//! client as a `tower_service::Service`), `sse` (default, module `sse`: server-sent events, lines of JSON),
+//! `grpc` (module `grpc`), `grpc-prost` (its codec of prost messages).
 
 #![forbid(unsafe_code)]
 
@@ -84,6 +84,8 @@ pub use request::{Protocol, Request, RequestBuilder};
 pub use response::{Hop, Response};
 #[cfg(feature = "grpc")]
 pub use session::grpc;
+#[cfg(feature = "sse")]
+pub use session::sse;
 #[cfg(feature = "ws")]
 pub use session::ws;
 pub use target::IntoUrl;

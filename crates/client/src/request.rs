@@ -271,10 +271,10 @@ impl<M> RequestBuilder<M> {
 
     shared_setters!();
 
-    /// The client, and what it is asked.
-    #[cfg(feature = "ws")]
-    pub(crate) fn into_parts(self) -> Result<(Arc<Inner>, Box<Request>)> {
-        Ok((self.client, self.request?))
+    /// Who is to send what.
+    #[cfg(any(feature = "sse", feature = "ws"))]
+    pub(crate) fn into_parts(self) -> (Arc<Inner>, Result<Box<Request>>) {
+        (self.client, self.request)
     }
 
     /// The request, to look at or to keep.

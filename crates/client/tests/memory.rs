@@ -7,10 +7,11 @@ use std::{
     cell::Cell,
     io::{Read, Write},
     net::TcpListener,
+    time::Duration,
 };
 
-use mimus::{Client, TlsConfig};
-use mimus_testkit::Origin;
+use mimus::{Client, TlsConfig, Version};
+use mimus_testkit::{Origin, Port};
 
 /// Counts what the thread under test asks for and holds, in bytes; the origin has threads of its own.
 struct Counting;
@@ -105,6 +106,37 @@ fn an_idle_tls_connection_keeps_no_buffers() {
     let held = held_by_each(client, &origin.https_url(&format!("/bytes/{BODY}")), COUNT);
     println!("an idle TLS connection holds {held} bytes in Rust");
     assert!(held < 12 * 1024, "{held} bytes");
+}
+
+/// With the task that looks after it, and the pool's key.
+#[test]
+fn an_idle_http2_connection_keeps_no_buffers() {
+    const COUNT: usize = 100;
+    let origin = Origin::start().unwrap();
+    let addr = origin.addr(Port::H2c).unwrap();
+    let hosts: Vec<_> = (0..=COUNT).map(|number| format!("h{number}.example")).collect();
+    let client = hosts
+        .iter()
+        .fold(Client::builder().no_proxy(), |builder, host| builder.resolve(host, None, [addr]));
+    let client = client.version(Version::HTTP_2).build().unwrap();
+    let held = block_on(async {
+        let mut before = 0;
+        for (number, host) in hosts.iter().enumerate() {
+            let url = format!("http://{host}:{}/bytes/{BODY}", addr.port());
+            let body = client.get(url).send().await.unwrap().bytes().await.unwrap();
+            assert_eq!(body.len(), BODY);
+            if number == 0 {
+                before = HELD.get();
+            }
+        }
+        assert_eq!(client.pool_stats().idle, COUNT + 1);
+        // Both before and after it has begun to be looked after, it is little.
+        let early = HELD.get() - before;
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        [early, HELD.get() - before].map(|held| held / COUNT as isize)
+    });
+    println!("an idle HTTP/2 connection holds {held:?} bytes");
+    assert!(held.iter().all(|&held| held < 6 * 1024), "{held:?} bytes");
 }
 
 #[test]

@@ -68,6 +68,8 @@ mod outbox;
 #[cfg(feature = "ws")]
 #[allow(unsafe_code)]
 mod simd;
+#[cfg(feature = "sse")]
+pub mod sse;
 #[cfg(feature = "ws")]
 pub mod ws;
 

@@ -219,12 +219,12 @@ fn updates_say_the_smallest_and_the_last_size() {
         block
     };
     let mut encoder = Encoder::new(DEFAULT_TABLE_SIZE);
-    assert_eq!(begun(&mut encoder), []);
+    assert_eq!(begun(&mut encoder), [0_u8; 0]);
     for size in [3000, 10, 20, 2000] {
         encoder.set_max_size(size);
     }
     assert_eq!(begun(&mut encoder), [update(10), update(2000)].concat());
-    assert_eq!(begun(&mut encoder), []);
+    assert_eq!(begun(&mut encoder), [0_u8; 0]);
     encoder.set_max_size(1000);
     assert_eq!(begun(&mut encoder), update(1000));
     encoder.set_max_size(3000);

@@ -11,7 +11,8 @@ const HELLO: [u8; 7] = [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00];
 
 /// A socket with the extension, these bytes, and a Close.
 fn deflated(name: &str, what: &str, bytes: Vec<u8>) -> BadWs {
-    answered(name, what, &[("sec-websocket-extensions", "permessage-deflate")], bytes).ask(WsAsk::Deflate)
+    answered(name, what, &[("sec-websocket-extensions", "permessage-deflate")], bytes)
+        .ask(WsAsk::Deflate)
 }
 
 fn message(payload: impl AsRef<[u8]>) -> Vec<u8> {
@@ -36,8 +37,12 @@ fn wrong() -> Vec<BadWs> {
         deflated(name, what, [bytes, text("and on")].concat()).ends(&[WsOutcome::Protocol])
     };
     vec![
-        again("deflate-garbage", "a block of the type that there is not", message([0x07, 0xff, 0xff]))
-            .with(&bad),
+        again(
+            "deflate-garbage",
+            "a block of the type that there is not",
+            message([0x07, 0xff, 0xff]),
+        )
+        .with(&bad),
         again("deflate-stored-wrong", "a stored block whose lengths disagree", {
             message([0x00, 0x05, 0x00, 0x00, 0x00, b'H'])
         })
@@ -59,8 +64,12 @@ fn wrong() -> Vec<BadWs> {
             [first, frame::frame(FIN | RSV1 | op::MORE, &HELLO[3..])].concat()
         })
         .breaks(1002),
-        again("deflate-rsv2", "RSV2 beside the extension", frame::frame(FIN | frame::RSV2 | op::TEXT, "x"))
-            .breaks(1002),
+        again(
+            "deflate-rsv2",
+            "RSV2 beside the extension",
+            frame::frame(FIN | frame::RSV2 | op::TEXT, "x"),
+        )
+        .breaks(1002),
         again("deflate-text-wrong", "text that is not UTF-8, compressed", {
             // A stored block of one byte.
             message([0x00, 0x01, 0x00, 0xfe, 0xff, 0xff, 0x00])
@@ -91,7 +100,8 @@ fn bombs() -> Vec<BadWs> {
 }
 
 fn right() -> Vec<BadWs> {
-    let fine = |name: &str, what: &str, bytes: Vec<u8>| deflated(name, what, bytes).gives(1).with(&[1000]);
+    let fine =
+        |name: &str, what: &str, bytes: Vec<u8>| deflated(name, what, bytes).gives(1).with(&[1000]);
     vec![
         fine("deflate-right", "a compressed text", message(HELLO)),
         fine("deflate-context", "a second text that needs the first", {

@@ -119,14 +119,19 @@ fn agreements() -> Vec<BadWs> {
     let plain = |name: &str, what: &str, fields: &[(&str, &str)]| {
         answered(name, what, fields, Vec::new()).ends(&[WsOutcome::Protocol])
     };
-    let chat = |name: &str, what: &str, value: &[(&str, &str)]| plain(name, what, value).ask(WsAsk::Chat);
+    let chat =
+        |name: &str, what: &str, value: &[(&str, &str)]| plain(name, what, value).ask(WsAsk::Chat);
     let deflate = |name: &str, what: &str, value: &str| {
         plain(name, what, &[(EXTENSIONS, value)]).ask(WsAsk::Deflate)
     };
     vec![
         plain("protocol-unasked", "a subprotocol nobody offered", &[(PROTOCOL, "chat")]),
         chat("protocol-other", "a subprotocol that was not offered", &[(PROTOCOL, "mqtt")]),
-        chat("protocol-list", "two subprotocols where one is chosen", &[(PROTOCOL, "chat, superchat")]),
+        chat(
+            "protocol-list",
+            "two subprotocols where one is chosen",
+            &[(PROTOCOL, "chat, superchat")],
+        ),
         chat(
             "protocol-twice",
             "two lines of Sec-WebSocket-Protocol (11.3.4)",
@@ -135,9 +140,17 @@ fn agreements() -> Vec<BadWs> {
         chat("protocol-case", "a subprotocol in another case than offered", &[(PROTOCOL, "CHAT")]),
         chat("protocol-none", "none of the subprotocols is chosen", &[])
             .ends(&[WsOutcome::Closed, WsOutcome::Protocol]),
-        plain("extension-unasked", "permessage-deflate unasked", &[(EXTENSIONS, "permessage-deflate")]),
+        plain(
+            "extension-unasked",
+            "permessage-deflate unasked",
+            &[(EXTENSIONS, "permessage-deflate")],
+        ),
         plain("extension-unknown", "an extension nobody knows", &[(EXTENSIONS, "x-rot13")]),
-        deflate("deflate-and-unknown", "what was offered, and what was not", "permessage-deflate, x-rot13"),
+        deflate(
+            "deflate-and-unknown",
+            "what was offered, and what was not",
+            "permessage-deflate, x-rot13",
+        ),
         deflate(
             "deflate-twice",
             "permessage-deflate agreed to twice (RFC 7692, 5.1)",
@@ -183,7 +196,11 @@ fn agreements() -> Vec<BadWs> {
             "server_no_context_takeover with a value (RFC 7692, 7.1.1.1)",
             "permessage-deflate; server_no_context_takeover=1",
         ),
-        deflate("extensions-broken", "Sec-WebSocket-Extensions that does not parse", "permessage-deflate; =; ,"),
+        deflate(
+            "extensions-broken",
+            "Sec-WebSocket-Extensions that does not parse",
+            "permessage-deflate; =; ,",
+        ),
     ]
 }
 
@@ -242,12 +259,19 @@ fn half_head(ex: &Exchange) -> Vec<u8> {
 
 fn manners() -> Vec<BadWs> {
     vec![
-        manner("handshake-drip", "all of it byte by byte", greeting, |ex, bytes| Box::pin(drip(ex, bytes)))
-            .gives(1)
-            .with(&[1000]),
-        manner("handshake-with-frames", "the frames are in the segment of the head", greeting, at_once)
-            .gives(1)
-            .with(&[1000]),
+        manner("handshake-drip", "all of it byte by byte", greeting, |ex, bytes| {
+            Box::pin(drip(ex, bytes))
+        })
+        .gives(1)
+        .with(&[1000]),
+        manner(
+            "handshake-with-frames",
+            "the frames are in the segment of the head",
+            greeting,
+            at_once,
+        )
+        .gives(1)
+        .with(&[1000]),
         manner(
             "handshake-behind-103",
             "103 before 101",
@@ -265,7 +289,8 @@ fn manners() -> Vec<BadWs> {
             at_once,
         )
         .gives(1),
-        manner("handshake-silent", "never answers", |_| Vec::new(), at_once).ends(&[WsOutcome::Timeout]),
+        manner("handshake-silent", "never answers", |_| Vec::new(), at_once)
+            .ends(&[WsOutcome::Timeout]),
         manner("handshake-half-silent", "half a head, and silence", half_head, at_once)
             .ends(&[WsOutcome::Timeout]),
         manner("handshake-half-fin", "half a head, and FIN", half_head, |ex, bytes| {
@@ -275,9 +300,12 @@ fn manners() -> Vec<BadWs> {
             })
         })
         .ends(&[WsOutcome::Lost, WsOutcome::Protocol]),
-        manner("handshake-fin", "FIN instead of an answer", |_| Vec::new(), |_, _| {
-            Box::pin(async { Ok(After::Close) })
-        })
+        manner(
+            "handshake-fin",
+            "FIN instead of an answer",
+            |_| Vec::new(),
+            |_, _| Box::pin(async { Ok(After::Close) }),
+        )
         .ends(&[WsOutcome::Lost]),
         manner("handshake-garbage", "an answer that is not HTTP", |_| vec![0x81; 64], at_once)
             .ends(&[WsOutcome::Protocol]),

@@ -32,7 +32,11 @@ pub(super) fn rows() -> Vec<BadWs> {
         all.push(wrong(format!("text-far-{name}"), format!("long text with {what}"), text(far)));
         let (first, rest) = bytes.split_at(1);
         let pieces = [frame::frame(op::TEXT, first), frame::frame(FIN, rest)].concat();
-        all.push(wrong(format!("text-split-{name}"), format!("{what}, over two fragments"), pieces));
+        all.push(wrong(
+            format!("text-split-{name}"),
+            format!("{what}, over two fragments"),
+            pieces,
+        ));
     }
     all.extend(others());
     all
@@ -66,8 +70,12 @@ fn others() -> Vec<BadWs> {
         // Who waits for the end of the message waits in vain: section 8.1 does not say when to look.
         .ends(&[WsOutcome::Protocol, WsOutcome::Timeout])
         .with(&[1007]),
-        said("binary-not-text", "binary that is not UTF-8, which is right", frame::binary(b"\xff\x80"))
-            .gives(1)
-            .with(&[1000]),
+        said(
+            "binary-not-text",
+            "binary that is not UTF-8, which is right",
+            frame::binary(b"\xff\x80"),
+        )
+        .gives(1)
+        .with(&[1000]),
     ]
 }

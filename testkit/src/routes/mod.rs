@@ -5,6 +5,7 @@ mod content;
 mod cookies;
 mod echo;
 mod encoding;
+mod events;
 mod redirect;
 mod stream;
 mod wire;
@@ -64,6 +65,7 @@ const TABLES: &[&[Route]] = &[
     encoding::ROUTES,
     content::ROUTES,
     stream::ROUTES,
+    events::ROUTES,
     wire::ROUTES,
 ];
 

@@ -29,9 +29,6 @@ pub(super) const ROUTES: &[Route] = &[
     route("/delay/{s}", ANY, "answers after that many seconds; fractions are fine", |ex| {
         Box::pin(delay(ex))
     }),
-    route("/sse", GET, "?count= events (5), ?ms= apart (10), from Last-Event-ID on", |ex| {
-        Box::pin(events(ex))
-    }),
     route(
         "/upload",
         &["POST", "PUT", "PATCH"],
@@ -103,23 +100,6 @@ async fn delay(ex: &mut Exchange) -> io::Result<After> {
     ex.pause(wait).await?;
     let value = json!({ "waited_ms": wait.as_millis() as u64, "connection": ex.about.id });
     ex.reply(Response::json(&value)).await
-}
-
-/// Server-sent events, as the HTML standard's section 9.2 has them.
-async fn events(ex: &mut Exchange) -> io::Result<After> {
-    let count = ex.query_or("count", 5u64);
-    let gap = ex.query_ms("ms", 10);
-    let last = ex.request.header("last-event-id").and_then(|id| id.parse::<u64>().ok());
-    let first = last.map_or(0, |id| id.saturating_add(1));
-    let response = Response::of("text/event-stream", "").header("cache-control", "no-store");
-    let mut out = ex.begin(response).await?;
-    out.chunk(ex, b"retry: 50\n: a comment\n\n").await?;
-    for id in first..first.saturating_add(count) {
-        let event = format!("event: tick\nid: {id}\ndata: {{\"n\": {id}}}\ndata: second line\n\n");
-        out.chunk(ex, event.as_bytes()).await?;
-        ex.pause(gap).await?;
-    }
-    out.finish(ex, &[]).await
 }
 
 async fn upload(ex: &mut Exchange) -> io::Result<After> {

@@ -95,7 +95,8 @@ impl Deflate {
         let begin = self.into.total_in();
         loop {
             let done = (self.into.total_in() - begin) as usize;
-            let status = self.into.decompress_vec(&whole[done..], &mut big, FlushDecompress::Sync)?;
+            let status =
+                self.into.decompress_vec(&whole[done..], &mut big, FlushDecompress::Sync)?;
             if big.len() > MAX_KEPT_BODY {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
@@ -131,7 +132,8 @@ mod tests {
 
     #[test]
     fn what_one_side_shrinks_the_other_grows() {
-        let long: Vec<u8> = (0..300_000_u32).flat_map(|n| n.wrapping_mul(n).to_be_bytes()).collect();
+        let long: Vec<u8> =
+            (0..300_000_u32).flat_map(|n| n.wrapping_mul(n).to_be_bytes()).collect();
         for resets in [false, true] {
             let mut deflate = Deflate::new(Agreed { server_resets: resets, client_resets: resets });
             for payload in [&b"Hello"[..], b"Hello", b"", &long, b"Hello"] {
@@ -146,7 +148,10 @@ mod tests {
         let agree = |offer: &'static str| agree(std::iter::once(offer), false).map(Agreed::answer);
         let plain = Some("permessage-deflate".to_owned());
         assert_eq!(agree("permessage-deflate; client_max_window_bits"), plain);
-        assert_eq!(agree("permessage-deflate; server_max_window_bits=10, permessage-deflate"), plain);
+        assert_eq!(
+            agree("permessage-deflate; server_max_window_bits=10, permessage-deflate"),
+            plain
+        );
         assert_eq!(agree("x-webkit-deflate-frame"), None);
         let resets = agree("permessage-deflate; server_no_context_takeover");
         assert_eq!(resets.as_deref(), Some("permessage-deflate; server_no_context_takeover"));

@@ -88,8 +88,14 @@ mod tests {
     #[test]
     fn the_examples_of_rfc_6455_section_5_7() {
         assert_eq!(text("Hello"), *b"\x81\x05Hello");
-        assert_eq!(masked(FIN | op::TEXT, "Hello"), *b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58");
-        assert_eq!([frame(op::TEXT, "Hel"), frame(FIN | op::MORE, "lo")].concat(), *b"\x01\x03Hel\x80\x02lo");
+        assert_eq!(
+            masked(FIN | op::TEXT, "Hello"),
+            *b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"
+        );
+        assert_eq!(
+            [frame(op::TEXT, "Hel"), frame(FIN | op::MORE, "lo")].concat(),
+            *b"\x01\x03Hel\x80\x02lo"
+        );
         assert_eq!(ping("Hello"), *b"\x89\x05Hello");
         assert_eq!(head(FIN | op::BINARY, 256), *b"\x82\x7e\x01\x00");
         assert_eq!(head(FIN | op::BINARY, 65_536), *b"\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00");

@@ -104,7 +104,8 @@ macro_rules! open {
 
 async fn echo(ex: &mut Exchange) -> io::Result<After> {
     let said = ex.query("headers").is_some().then(|| {
-        let lines: Vec<_> = ex.request.headers.iter().map(|(name, value)| json!([name, value])).collect();
+        let lines: Vec<_> =
+            ex.request.headers.iter().map(|(name, value)| json!([name, value])).collect();
         json!({ "target": ex.request.target, "headers": lines }).to_string()
     });
     let mut socket = open!(ex);

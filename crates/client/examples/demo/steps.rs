@@ -1,6 +1,7 @@
 //! The table of what the demo does.
 
 mod bodies;
+mod events;
 mod exchange;
 mod faults;
 mod http2;
@@ -53,6 +54,15 @@ pub const STEPS: &[(&str, &[Step])] = &[
             "a gRPC call, with metadata" => http2::unary,
             "gRPC messages both ways, in turn" => http2::conversation,
             "a gRPC deadline passes" => http2::deadline,
+        },
+    ),
+    (
+        "Events",
+        steps! {
+            "a stream that breaks, gone on with" => events::reconnect,
+            "bytes split anywhere, lines ended anyhow" => events::splits,
+            "a model's answer, its connection kept" => events::model,
+            "an error instead of a stream, with its body" => events::refused,
         },
     ),
     (

@@ -24,6 +24,11 @@ use crate::{
 /// than a new connection does is not worth it.
 const DRAIN_MAX: usize = 64 * 1024;
 
+/// How long an end that is on its way is awaited, for nobody waits for it: a server that means to go on is
+/// told soon that it need not.
+#[cfg(feature = "sse")]
+const LINGER: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// A connection that owes an answer. It is small, because it is moved about: what it needs on its way
 /// lives elsewhere.
 pub(crate) enum Exchange {
@@ -271,21 +276,31 @@ impl Exchange {
     /// the connection can serve again; otherwise it is closed, or the stream reset.
     pub(crate) fn abandon(self) {
         let Exchange::Exclusive(mut lease) = self else { return };
-        if lease.sent() != Sent::Whole {
-            return;
-        }
         let mut cx = Context::from_waker(Waker::noop());
+        if poll_drain(&mut lease, &mut { DRAIN_MAX }, &mut cx) == Poll::Ready(true) {
+            Exchange::Exclusive(lease).finish(Instant::now());
+        }
+    }
+
+    /// As [`abandon`](Self::abandon), of a response whose reader knows that its end is near: where the
+    /// runtime drives tasks, one awaits it for a moment.
+    #[cfg(feature = "sse")]
+    pub(crate) fn linger(self, runtime: &Arc<dyn Runtime>) {
+        let Exchange::Exclusive(mut lease) = self else { return };
         let mut left = DRAIN_MAX;
-        loop {
-            match lease.buffered_event() {
-                Ok(Some(Event::Data(data))) if data.len() <= left => left -= data.len(),
-                Ok(Some(Event::Trailers(_))) => {}
-                Ok(Some(Event::End)) => return Exchange::Exclusive(lease).finish(Instant::now()),
-                Ok(None) => match lease.poll_fill(&mut cx, Wait::Beside) {
-                    Poll::Ready(Ok(())) => {}
-                    _ => return,
-                },
-                _ => return,
+        let mut cx = Context::from_waker(Waker::noop());
+        match poll_drain(&mut lease, &mut left, &mut cx) {
+            Poll::Ready(true) => Exchange::Exclusive(lease).finish(Instant::now()),
+            Poll::Ready(false) => {}
+            Poll::Pending => {
+                let (clock, until) = (Arc::clone(runtime), Instant::now() + LINGER);
+                // One that is refused is dropped, which closes the connection.
+                let _ = runtime.spawn(Box::pin(async move {
+                    let drained = std::future::poll_fn(|cx| poll_drain(&mut lease, &mut left, cx));
+                    if mimus_net::rt::within(&*clock, Some(until), drained).await == Some(true) {
+                        Exchange::Exclusive(lease).finish(Instant::now());
+                    }
+                }));
             }
         }
     }
@@ -301,6 +316,27 @@ impl Exchange {
                 let info = Arc::clone(on.info());
                 (Box::new(on.into_tunnel()), info)
             }
+        }
+    }
+}
+
+/// Reads off the rest of a response, up to `left` bytes more of it. Ready with whether its end was read.
+fn poll_drain(lease: &mut ConnLease, left: &mut usize, cx: &mut Context<'_>) -> Poll<bool> {
+    let long = lease.machine.remaining_body().is_some_and(|rest| rest > *left as u64);
+    if long || lease.sent() != Sent::Whole {
+        return Poll::Ready(false);
+    }
+    loop {
+        match lease.buffered_event() {
+            Ok(Some(Event::Data(data))) if data.len() <= *left => *left -= data.len(),
+            Ok(Some(Event::Trailers(_))) => {}
+            Ok(Some(Event::End)) => return Poll::Ready(true),
+            Ok(None) => match lease.poll_fill(cx, Wait::Beside) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(false),
+                Poll::Pending => return Poll::Pending,
+            },
+            _ => return Poll::Ready(false),
         }
     }
 }

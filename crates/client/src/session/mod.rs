@@ -3,5 +3,7 @@
 
 #[cfg(feature = "grpc")]
 pub mod grpc;
+#[cfg(feature = "sse")]
+pub mod sse;
 #[cfg(feature = "ws")]
 pub mod ws;

@@ -36,7 +36,42 @@ on_every_runtime!(
     a_server_is_asked_about_as_a_whole,
     fields_beyond_what_the_server_takes_are_not_sent,
     a_waker_that_is_dropped_may_look_at_the_client,
+    an_idle_connection_answers_and_leaves_with_its_server,
 );
+
+/// An executor of the user's drives what many share.
+mod smol_on_an_executor {
+    use crate::support::{Kind, run};
+
+    #[test]
+    fn a_connection_is_driven_for_those_who_wait() {
+        run(Kind::SmolOn, async |b| {
+            super::cold_calls_share_one_dial(b.another()).await;
+            super::a_response_that_nobody_reads_holds_up_no_other(b.another()).await;
+            super::calls_that_are_dropped_anywhere_hold_up_no_other(b).await;
+        });
+    }
+
+    #[test]
+    fn its_tasks_end_with_their_connections() {
+        run(Kind::SmolOn, async |b| {
+            let client = super::over_h2(&b);
+            let calls =
+                (0..5).map(|_| async { client.get(super::h2c(&b, "/delay/0.2")).send().await });
+            futures_util::future::try_join_all(calls).await.unwrap();
+            assert!(!b.executor.is_empty(), "no task drove");
+            drop(client);
+            b.all_closed().await;
+            for _ in 0..1000 {
+                if b.executor.is_empty() {
+                    return;
+                }
+                b.sleep(std::time::Duration::from_millis(10)).await;
+            }
+            panic!("a task outlives its connection");
+        });
+    }
+}
 
 fn h2c(b: &Bench, path: &str) -> String {
     b.origin.url(Port::H2c, path).unwrap()
@@ -385,4 +420,42 @@ async fn a_waker_that_is_dropped_may_look_at_the_client(b: Bench) {
     drop(calls);
     client.get(h2c(&b, "/get")).send().await.unwrap();
     assert!(dropped.load(Ordering::SeqCst) >= polls - 2, "of {polls}: {dropped:?}");
+}
+
+/// Where the runtime drives tasks.
+async fn an_idle_connection_answers_and_leaves_with_its_server(b: Bench) {
+    if matches!(b.number(), 2 | 3) {
+        return;
+    }
+    let (done, is_done) = std::sync::mpsc::channel();
+    let url = serve(move |_, mut peer| {
+        peer.greet(&[]);
+        for _ in 0..2 {
+            let head = peer.hear_a(peer::HEADERS);
+            let end = peer::END_HEADERS | peer::END_STREAM;
+            peer.say(peer::HEADERS, end, head.stream, peer::OK);
+            peer.say(peer::PING, 0, 0, b"hello yo");
+            while peer.hear_a(peer::PING).payload != b"hello yo" {}
+            done.send("answered").unwrap();
+        }
+        peer.say(peer::GOAWAY, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0]);
+        peer.hear_out();
+        done.send("left").unwrap();
+    });
+    let client = over_h2(&b);
+    for expected in ["answered", "answered", "left"] {
+        if expected == "answered" {
+            client.get(&url).send().await.unwrap();
+        }
+        let mut heard = None;
+        for _ in 0..2000 {
+            heard = is_done.try_recv().ok();
+            if heard.is_some() {
+                break;
+            }
+            b.sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert_eq!(heard, Some(expected));
+    }
+    assert_eq!(client.pool_stats().idle, 0, "the pool has forgotten it");
 }

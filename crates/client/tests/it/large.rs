@@ -56,7 +56,7 @@ fn url(b: &Bench, path: &str) -> String {
 }
 
 async fn download(b: &Bench) -> Response {
-    let url = url(b, &format!("/bytes/{}?seed=7", SIZE));
+    let url = url(b, &format!("/bytes/{SIZE}?seed=7"));
     narrow(b).get(url).send().await.unwrap()
 }
 

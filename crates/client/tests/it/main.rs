@@ -17,6 +17,8 @@ mod pool;
 mod review;
 mod routes;
 mod schedule;
+#[cfg(feature = "sse")]
+mod sse;
 mod support;
 mod timeouts;
 mod tunnel;

@@ -1,6 +1,6 @@
 //! One test body, four runtimes.
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use mimus::{Client, ClientBuilder, rt};
 use mimus_testkit::Origin;
@@ -9,6 +9,7 @@ use mimus_testkit::Origin;
 pub struct Bench {
     pub origin: Origin,
     runtime: Kind,
+    pub executor: Arc<smol::Executor<'static>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,11 +18,14 @@ pub enum Kind {
     TokioMulti,
     Smol,
     Blocking,
+    /// Not among those of every test: [`Kind::Smol`] with an executor that drives connections.
+    SmolOn,
 }
 
 impl Bench {
     fn new(runtime: Kind) -> Self {
-        Bench { origin: Origin::start().expect("the origin starts"), runtime }
+        let origin = Origin::start().expect("the origin starts");
+        Bench { origin, runtime, executor: Arc::default() }
     }
 
     /// How many runtimes there are.
@@ -34,7 +38,7 @@ impl Bench {
 
     /// On the same runtime, with another origin.
     pub fn another(&self) -> Bench {
-        Bench::new(self.runtime)
+        Bench { executor: self.executor.clone(), ..Bench::new(self.runtime) }
     }
 
     /// A builder on the runtime under test, trusting the origin, deaf to the environment's proxies.
@@ -43,6 +47,7 @@ impl Bench {
         match self.runtime {
             Kind::TokioCurrent | Kind::TokioMulti => builder.runtime(rt::Tokio::ambient()),
             Kind::Smol => builder.runtime(rt::Smol),
+            Kind::SmolOn => builder.runtime(rt::Smol::on(self.executor.clone())),
             Kind::Blocking => builder.runtime(rt::Blocking),
         }
     }
@@ -72,13 +77,18 @@ impl Bench {
         self.runtime != Kind::Blocking
     }
 
+    /// Whether the runtime drives tasks in the background.
+    pub fn has_tasks(&self) -> bool {
+        matches!(self.runtime, Kind::TokioCurrent | Kind::TokioMulti)
+    }
+
     /// Sleeps on the runtime under test.
     pub async fn sleep(&self, time: Duration) {
         use mimus::rt::Runtime;
         let at = std::time::Instant::now() + time;
         match self.runtime {
             Kind::TokioCurrent | Kind::TokioMulti => rt::Tokio::ambient().sleep_until(at).await,
-            Kind::Smol => rt::Smol.sleep_until(at).await,
+            Kind::Smol | Kind::SmolOn => rt::Smol.sleep_until(at).await,
             Kind::Blocking => rt::Blocking.sleep_until(at).await,
         }
     }
@@ -97,7 +107,9 @@ impl Bench {
 
 /// Runs `body` to its end on one runtime.
 pub fn run<F: Future<Output = ()> + Send + 'static>(kind: Kind, body: impl FnOnce(Bench) -> F) {
-    let future = body(Bench::new(kind));
+    let bench = Bench::new(kind);
+    let executor = bench.executor.clone();
+    let future = body(bench);
     match kind {
         Kind::TokioCurrent => tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -114,6 +126,7 @@ pub fn run<F: Future<Output = ()> + Send + 'static>(kind: Kind, body: impl FnOnc
             runtime.block_on(runtime.spawn(future)).expect("the test body does not panic");
         }
         Kind::Smol => smol::block_on(future),
+        Kind::SmolOn => smol::block_on(executor.run(future)),
         Kind::Blocking => rt::Blocking::block_on(future),
     }
 }

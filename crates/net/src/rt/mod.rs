@@ -32,7 +32,7 @@ use bytes::BytesMut;
 
 pub use self::blocking::Blocking;
 #[cfg(feature = "smol")]
-pub use self::smol::Smol;
+pub use self::smol::{Smol, SmolOn};
 pub(crate) use self::sys::OptionError;
 #[cfg(feature = "tokio")]
 pub use self::tokio::Tokio;

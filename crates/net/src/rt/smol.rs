@@ -6,10 +6,12 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Instant,
 };
 
+use async_executor::Executor;
 use async_io::Async;
 use bytes::BytesMut;
 use rustix::net::RecvFlags;
@@ -24,10 +26,23 @@ use crate::dial::SocketOptions;
 
 /// The smol family of executors. Its reactor runs on a thread of its own, so these sockets work
 /// under any executor at all.
+///
+/// It starts no tasks: who waits drives. Where many exchanges share a connection, [`on`](Self::on) an
+/// executor is faster.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Smol;
 
+/// [`Smol`] with an executor that drives connections which many exchanges share.
+#[derive(Debug, Clone)]
+pub struct SmolOn(Arc<Executor<'static>>);
+
 impl Smol {
+    /// The same with an executor of the caller's for tasks of connections. It must be run for as long as
+    /// calls are made: what is waited for is read there.
+    pub fn on(executor: Arc<Executor<'static>>) -> SmolOn {
+        SmolOn(executor)
+    }
+
     async fn open(&self, to: &Endpoint, options: &SocketOptions) -> io::Result<Box<dyn Socket>> {
         let (fd, addr) = sys::open(to, options)?;
         let progress = sys::connect(self, &fd, &addr).await?;
@@ -58,6 +73,29 @@ impl Runtime for Smol {
 
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
         ::blocking::unblock(work).detach();
+    }
+}
+
+impl Runtime for SmolOn {
+    fn connect<'a>(
+        &'a self,
+        to: &'a Endpoint,
+        options: &'a SocketOptions,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Socket>>> {
+        Smol.connect(to, options)
+    }
+
+    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+        Smol.sleep_until(at)
+    }
+
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        Smol.spawn_blocking(work);
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Result<(), BoxFuture<'static, ()>> {
+        self.0.spawn(task).detach();
+        Ok(())
     }
 }
 

@@ -19,7 +19,7 @@ mod tests;
 const WIDE_FROM: usize = 128;
 
 /// From here on stores that cross cache lines cost more than lining them up.
-const ALIGN_FROM: usize = 512;
+const ALIGN_FROM: usize = 1024;
 
 /// Unmasks or masks `bytes` where they are. `key` begins with what the first byte is masked with.
 #[inline]

@@ -1,4 +1,18 @@
-//! WebSocket (RFC 6455).
+//! WebSocket (RFC 6455), both ends, usable on its own.
+//!
+//! A [`Connection`] is what most want: it answers pings and closes, and knows when a peer is gone. It is a
+//! [`Reader`] and a [`Writer`], which can be had alone. [`handshake`] says what precedes it over HTTP/1.1
+//! and over HTTP/2 (RFC 8441); with the feature `ws-deflate` messages are compressed (RFC 7692).
+//!
+//! What comes is lent from where it was read to, or cut off it. What is sent is written once, header, mask
+//! and payload, behind what waits already. Randomness is handed in ([`Keys`]), as is time.
+//!
+//! | what grows | by |
+//! |---|---|
+//! | bytes read and not understood | one frame: [`Limits::frame`], and with what came, not with what was announced |
+//! | a message in fragments, or inflated | [`Limits::message`], at the header, or while it is inflated |
+//! | answers that the peer does not read | 64 pongs, then the latest only |
+//! | what is sent | the caller, who looks at [`Connection::pending`] |
 
 mod close;
 mod connection;

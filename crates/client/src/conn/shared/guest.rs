@@ -89,9 +89,7 @@ impl State {
     /// A guest waits no more.
     fn see_off(&mut self, now: Instant) {
         self.owned -= 1;
-        if self.owned == 0 {
-            self.idle_since = now;
-        }
+        self.note_idle(now);
         self.flush();
         if matches!(self.task, Task::Impossible) && self.leader == Leader::Nobody {
             self.wake_all();

@@ -12,6 +12,7 @@ mod guest;
 mod state;
 mod stream;
 mod tunnel;
+mod watch;
 
 use std::{
     fmt,
@@ -27,6 +28,7 @@ use mimus_proto::h2::{self, Busy, Code, Stream};
 
 use self::state::{State, Task};
 pub(crate) use self::stream::OnStream;
+use self::watch::Watch;
 use super::{Failure, Order, Reserved};
 use crate::{
     observe::ConnectionInfo,
@@ -74,6 +76,8 @@ impl Shared {
     pub(crate) fn joined(&self, member: ConnMember) {
         // Once, by who dialled.
         let _ = self.0.member.set(member);
+        // One that is refused is dropped: the next call looks.
+        let _ = self.0.runtime.spawn(Box::pin(Watch::new(Arc::downgrade(&self.0))));
     }
 
     /// The connection's particulars.
@@ -253,6 +257,9 @@ impl Drop for Link {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Task::Running(task) = std::mem::replace(&mut state.task, Task::None) {
             task.wake();
+        }
+        if let Some(watcher) = state.watcher.waker.take() {
+            watcher.wake();
         }
     }
 }

@@ -11,7 +11,7 @@ use mimus_net::{Socket, Wait};
 use mimus_proto::h2::{self, Stream};
 use smallvec::SmallVec;
 
-use super::super::room::Intake;
+use super::{super::room::Intake, watch::Watcher};
 use crate::observe::ConnectionInfo;
 
 /// The most slices of one gathered write.
@@ -75,6 +75,8 @@ pub(super) struct State {
     socket: Box<dyn Socket>,
     intake: Intake,
     seats: Vec<Seat>,
+    /// Who looks after the connection while it is idle.
+    pub(super) watcher: Watcher,
     /// Who waits for the server's SETTINGS.
     pub(super) guests: Vec<Waker>,
     /// Streams whose owners wait until what they queued is written.
@@ -128,6 +130,7 @@ impl State {
             socket,
             intake: Intake::new(),
             seats: Vec::new(),
+            watcher: Watcher::default(),
             guests: Vec::new(),
             unwritten: Vec::new(),
             leader: Leader::Nobody,
@@ -161,7 +164,7 @@ impl State {
     }
 
     /// Has a waker dropped outside of the lock.
-    fn spend(&mut self, waker: Option<Waker>) {
+    pub(super) fn spend(&mut self, waker: Option<Waker>) {
         if let Some(waker) = waker
             && let Some(before) = self.spent.replace(waker)
         {
@@ -187,13 +190,19 @@ impl State {
         self.widened = true;
         self.owned -= 1;
         self.stand_up(stream);
-        if self.owned == 0 {
-            self.idle_since = now;
-        }
+        self.note_idle(now);
         self.flush();
         if self.owned == 0 && self.reserved == 0 {
             self.intake.give_back(self.machine.recv_buf());
             self.machine.shrink(KEEP_OUTPUT);
+        }
+    }
+
+    /// Takes note of the time when nobody uses the connection any more.
+    pub(super) fn note_idle(&mut self, now: Instant) {
+        if self.owned == 0 {
+            self.idle_since = now;
+            self.wakes.extend(self.watcher.rearm());
         }
     }
 
@@ -349,18 +358,21 @@ impl State {
 
     /// Looks for what came while nobody waited: whether the connection still serves.
     pub(super) fn look(&mut self) {
-        let mut cx = Context::from_waker(Waker::noop());
-        for _ in 0..ROUNDS {
-            if self.is_over() || self.drive(&mut cx).is_pending() {
-                break;
-            }
-        }
+        // Who watches is still to be told of what comes.
+        let watcher = self.watcher.armed();
+        self.drain(&mut Context::from_waker(watcher.as_ref().unwrap_or(Waker::noop())));
+        self.spend(watcher);
         self.leader = Leader::Nobody;
         // Only now: what the server was to answer in time may have lain there.
         let now = Instant::now();
         if self.machine_alarm.is_some_and(|at| at <= now) {
             self.ring(now);
         }
+    }
+
+    /// Drives until there is nothing to do. Whether that came to pass.
+    pub(super) fn drain(&mut self, cx: &mut Context<'_>) -> bool {
+        (0..ROUNDS).any(|_| self.is_over() || self.drive(cx).is_pending())
     }
 
     /// Nothing more will come, or be sent.

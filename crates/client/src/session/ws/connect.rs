@@ -252,7 +252,8 @@ impl<M> Builder<M> {
     /// The first mistake made while building.
     pub(super) fn build(self) -> Result<Attempt> {
         let Builder { request, plan } = self;
-        let (client, request) = request.into_parts()?;
+        let (client, request) = request.into_parts();
+        let request = request?;
         if !request.body().is_empty() {
             return Err(Error::request("a WebSocket is begun by a request without a body"));
         }

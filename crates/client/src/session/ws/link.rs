@@ -47,6 +47,10 @@ pub(super) struct Link {
     intake: Intake,
     /// A layer took bytes that it has not handed on.
     unflushed: bool,
+    /// The server closed its side of the transport.
+    eof: bool,
+    /// Nothing more can be written.
+    mute: bool,
     /// The transport is closed on our side, or was given up.
     shut: bool,
     /// What the peer said when it closed.
@@ -84,6 +88,8 @@ impl Link {
             machine,
             intake: Intake::new(),
             unflushed: false,
+            eof: false,
+            mute: false,
             shut: false,
             closed: None,
             idle_timeout,
@@ -119,24 +125,32 @@ impl Link {
     /// the transport is closed.
     pub(super) fn poll_look(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<Result<bool>> {
         loop {
-            match self.machine.look() {
-                Ok(here) => {
-                    // An answer to a ping does not wait for the next call.
-                    self.poll_write(cx)?.is_ready();
-                    if here {
-                        return Poll::Ready(Ok(true));
-                    }
-                }
+            let here = match self.machine.look() {
+                Ok(here) => here,
                 Err(error) => {
                     // Why is said, if it can be said at once.
                     let _ = self.poll_write(cx);
                     let _ = self.poll_shut(cx);
                     return Poll::Ready(Err(failed(error)));
                 }
+            };
+            // An answer to a ping does not wait for the next call. A server that leaves says why before it
+            // hears no more: that is read first.
+            match self.poll_write(cx) {
+                Poll::Ready(Err(error)) if !self.mute => return Poll::Ready(Err(error)),
+                _ => {}
             }
-            if self.machine.is_over() || (self.shut && self.machine.phase() == Phase::Closed) {
+            if here {
+                return Poll::Ready(Ok(true));
+            }
+            let closed = self.machine.phase() == Phase::Closed;
+            if self.machine.is_over() || (closed && (self.mute || self.shut)) {
                 ready!(self.poll_shut(cx));
                 return Poll::Ready(Ok(false));
+            }
+            if self.eof {
+                // The answer to a close waits to be written.
+                return Poll::Pending;
             }
             ready!(self.poll_fill(cx, wait))?;
         }
@@ -161,7 +175,10 @@ impl Link {
                 intake.give_back(buf);
                 return Poll::Pending;
             }
-            Poll::Ready(Ok(0)) => machine.recv_eof(),
+            Poll::Ready(Ok(0)) => {
+                machine.recv_eof();
+                self.eof = true;
+            }
             Poll::Ready(Ok(n)) => intake.brought(n, offered),
             Poll::Ready(Err(e)) => return Poll::Ready(self.failed_io(e)),
         }
@@ -173,25 +190,25 @@ impl Link {
 
     /// Writes what waits to be written.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        while self.machine.pending() > 0 {
+        while self.machine.pending() > 0 && !self.mute {
             self.arm();
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = self.machine.poll_transmit(&mut slices);
             match self.socket.poll_write(cx, &slices[..filled]) {
                 Poll::Ready(Ok(n)) => self.machine.transmitted(n),
-                Poll::Ready(Err(e)) => self.failed_io(e)?,
+                Poll::Ready(Err(e)) => self.failed_write(e)?,
                 Poll::Pending => return Poll::Pending,
             }
             self.unflushed = true;
         }
-        if self.unflushed {
+        if self.unflushed && !self.mute {
             match self.socket.poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.unflushed = false,
-                Poll::Ready(Err(e)) => self.failed_io(e)?,
+                Poll::Ready(Err(e)) => self.failed_write(e)?,
                 Poll::Pending => return Poll::Pending,
             }
         }
-        Poll::Ready(Ok(()))
+        Poll::Ready(if self.mute { Err(gone()) } else { Ok(()) })
     }
 
     /// Waits until little enough waits to be written that more may be queued.
@@ -244,14 +261,14 @@ impl Link {
         Poll::Ready(Ok(()))
     }
 
-    /// Says goodbye to the transport.
+    /// Says goodbye to the transport, in the time that closing may take. What comes of it changes nothing
+    /// for anybody.
     fn poll_shut(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.shut {
-            // What comes of it changes nothing for anybody.
-            let _ = ready!(self.socket.poll_close(cx));
-            self.shut = true;
+            let limited = self.arm();
+            self.shut = self.socket.poll_close(cx).is_ready() || !limited;
         }
-        Poll::Ready(())
+        if self.shut { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Whether something waits to be written.
@@ -259,10 +276,10 @@ impl Link {
         self.machine.pending() > 0 || self.unflushed
     }
 
-    /// Sets the time by which a pending operation is to end, if there is one.
-    fn arm(&mut self) {
+    /// Sets the time by which a pending operation is to end. Whether there is one.
+    fn arm(&mut self) -> bool {
         if !self.timed && self.machine.phase() == Phase::Open {
-            return;
+            return false;
         }
         self.timed = true;
         let now = Instant::now();
@@ -271,13 +288,24 @@ impl Link {
             heard_at.checked_add(idle)
         });
         let due = self.machine.poll_timeout(now);
-        self.socket.set_deadline(due.into_iter().chain(silent).min());
+        let until = due.into_iter().chain(silent).min();
+        self.socket.set_deadline(until);
+        until.is_some()
     }
 
     /// Nothing more comes of the transport.
     fn give_up(&mut self) {
-        self.shut = true;
+        (self.shut, self.mute) = (true, true);
         self.machine.recv_eof();
+    }
+
+    #[cold]
+    fn failed_write(&mut self, error: io::Error) -> Result<()> {
+        if error.kind() == io::ErrorKind::TimedOut {
+            return self.failed_io(error);
+        }
+        self.mute = true;
+        Err(Error::io(Doing::Send, error))
     }
 
     /// The time has come for something, or the transport failed.
@@ -303,6 +331,11 @@ impl Link {
             _ => Ok(()),
         }
     }
+}
+
+/// Nothing can be written any more.
+fn gone() -> Error {
+    Error::io(Doing::Send, io::ErrorKind::BrokenPipe.into())
 }
 
 /// What the peer did, or did not do in time.
