@@ -5,6 +5,7 @@
 
 mod bad_h2;
 mod bad_input;
+mod bad_ws;
 mod basics;
 
 mod bodies;
@@ -21,3 +22,4 @@ mod sse;
 mod support;
 mod timeouts;
 mod tunnel;
+mod ws;
