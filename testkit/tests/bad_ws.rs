@@ -111,7 +111,9 @@ async fn judge(origin: &Origin, row: &BadWs, http2: bool) -> Option<String> {
     }
     // It answers a wrong Close with the right code, and tells its user of no error.
     let told = ended == WsOutcome::Closed
-        && seen(origin).close.is_some_and(|(code, _)| code.is_some_and(|code| row.codes.contains(&code)));
+        && seen(origin)
+            .close
+            .is_some_and(|(code, _)| code.is_some_and(|code| row.codes.contains(&code)));
     if !row.right.contains(&ended) && !told {
         return Some(format!("{}: {ended:?}, not {:?}", row.name, row.right));
     }
