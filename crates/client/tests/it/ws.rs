@@ -328,7 +328,7 @@ async fn a_stream_and_a_sink(b: Bench) {
     for word in words {
         assert_eq!(socket.next().await.unwrap().unwrap(), word);
     }
-    SinkExt::close(&mut socket).await.unwrap();
+    futures_util::SinkExt::close(&mut socket).await.unwrap();
     assert!(socket.next().await.is_none());
     assert_eq!(seen(&b).close, Some((Some(1000), String::new())));
 }
