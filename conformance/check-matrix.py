@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails when a row of rfc-matrix.toml names a test that does not exist.
 
-Looks for the function itself, with a #[test] attribute above it, in the file that the module path
-of the row leads to.
+Looks for the function itself, with a #[test] attribute above it or in the list of `on_every_runtime!`, in
+the file that the module path of the row leads to.
 """
 
 import re
@@ -39,9 +39,14 @@ def candidates(package: Path, modules: list[str]) -> list[Path]:
 
 
 def has_test(file: Path, function: str) -> bool:
-    """Whether `function` stands in the file under a test attribute (others may stand between)."""
+    """Whether `function` stands in the file under a test attribute (others may stand between), or is one of
+    those that run on every runtime."""
+    text = file.read_text()
     pattern = rf"#\[(?:\w+::)*test[^\]]*\]\s*(?:#\[[^\]]*\]\s*|//[^\n]*\n\s*)*(?:async\s+)?fn\s+{function}\b"
-    return re.search(pattern, file.read_text()) is not None
+    if re.search(pattern, text):
+        return True
+    listed = re.search(r"on_every_runtime!\(([^)]*)\)", text)
+    return listed is not None and function in re.findall(r"\w+", listed[1])
 
 
 def fault(row: dict, known: dict[str, Path]) -> str | None:

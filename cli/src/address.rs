@@ -18,19 +18,31 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
 /// # Errors
 /// When there is a scheme that is not http or https.
 pub(crate) fn complete(text: &str) -> Result<String, Failure> {
+    complete_as(text, &["http", "https"])
+}
+
+/// The same for a WebSocket.
+///
+/// # Errors
+/// When there is a scheme that no WebSocket has.
+pub(crate) fn complete_socket(text: &str) -> Result<String, Failure> {
+    complete_as(text, &["ws", "wss", "http", "https"])
+}
+
+/// The first of the schemes is the one that nobody types.
+fn complete_as(text: &str, schemes: &[&str]) -> Result<String, Failure> {
     let text = text.trim();
     match text.split_once("://") {
         // A query may hold another URL; it is not the scheme.
         Some((scheme, _)) if !scheme.contains(['/', '?', '#']) => {
-            match scheme.to_ascii_lowercase().as_str() {
-                "http" | "https" => Ok(text.to_owned()),
-                _ => {
-                    let what = format!("the scheme {scheme:?} is not http or https");
-                    Err(Failure::new(Exit::Scheme, what))
-                }
+            if schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+                return Ok(text.to_owned());
             }
+            let (last, others) = schemes.split_last().unwrap_or((&"", &[]));
+            let what = format!("the scheme {scheme:?} is not {} or {last}", others.join(", "));
+            Err(Failure::new(Exit::Scheme, what))
         }
-        _ => Ok(format!("http://{text}")),
+        _ => Ok(format!("{}://{text}", schemes.first().unwrap_or(&""))),
     }
 }
 

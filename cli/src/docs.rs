@@ -10,14 +10,14 @@ use clap_mangen::{
 
 use crate::{
     exit::{Exit, Failure},
-    flags::{AboutFlags, Flags, HelpTopic, grpc::GrpcFlags, sse::SseFlags},
+    flags::{AboutFlags, Flags, HelpTopic, grpc::GrpcFlags, sse::SseFlags, ws::WsFlags},
     output::{to_stdout, variable_names},
 };
 
 /// What follows the short help.
 const MORE: &str =
     "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.
-gRPC: mimus grpc --help. Server-sent events: mimus sse --help.";
+gRPC: mimus grpc --help. Server-sent events: mimus sse --help. WebSockets: mimus ws --help.";
 
 /// What the environment can say.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -101,6 +101,21 @@ const SSE: Subject = Subject {
     ],
 };
 
+const WS: Subject = Subject {
+    command: WsFlags::command,
+    more: "Every flag and the exit codes: mimus ws --help all. The man page: mimus ws --man.",
+    about: "mimus ws opens a WebSocket, sends each line of its input as a message, and shows each message \
+            that comes. On a terminal lines can be edited and recalled. At the end of the input, or with \
+            Ctrl-C, the socket is closed in order, and what comes until the server has closed too is \
+            shown. Messages go to the standard output, text with a line end behind it, bytes as they are, \
+            or on a terminal in hex; everything else goes to the standard error.",
+    examples: &[
+        ("Talk.", "mimus ws wss://echo.example/"),
+        ("Ask one thing.", "echo '{\"op\": \"ping\"}' | mimus ws -1 wss://api.example/v1"),
+        ("Listen.", "mimus ws --no-close --timing wss://feed.example/ </dev/null"),
+    ],
+};
+
 /// Answers the flags that only ask about this program. `None` when there is work to do.
 pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
     if let Some(topic) = about.help {
@@ -119,7 +134,8 @@ pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
     let mut whole = Flags::command()
         .disable_help_subcommand(true)
         .subcommand(GrpcFlags::command().name("grpc"))
-        .subcommand(SseFlags::command().name("sse"));
+        .subcommand(SseFlags::command().name("sse"))
+        .subcommand(WsFlags::command().name("ws"));
     clap_complete::generate(shell, &mut whole, "mimus", &mut script);
     Some(to_stdout(&script))
 }
@@ -132,6 +148,11 @@ pub(crate) fn answer_grpc(about: &AboutFlags) -> Option<Result<(), Failure>> {
 /// The same for `mimus sse`.
 pub(crate) fn answer_sse(about: &AboutFlags) -> Option<Result<(), Failure>> {
     SSE.answer(about)
+}
+
+/// The same for `mimus ws`.
+pub(crate) fn answer_ws(about: &AboutFlags) -> Option<Result<(), Failure>> {
+    WS.answer(about)
 }
 
 impl Subject {
@@ -223,7 +244,7 @@ fn variables() -> String {
 }
 
 fn version() -> String {
-    let protocols = "HTTP/1.0, HTTP/1.1, HTTP/2, gRPC, server-sent events";
+    let protocols = "HTTP/1.0, HTTP/1.1, HTTP/2, gRPC, server-sent events, WebSocket";
     let rest = "TLS 1.2 and 1.3, gzip, deflate, br, zstd, HTTP and SOCKS proxies, Unix sockets";
     format!("mimus {}\n{protocols}; {rest}\n", env!("CARGO_PKG_VERSION"))
 }

@@ -24,7 +24,7 @@ macro_rules! exit_codes {
 exit_codes! {
     /// All went well.
     Ok = 0,
-    /// The URL's scheme is not http or https.
+    /// The URL's scheme is not http or https, nor for a WebSocket ws or wss.
     Scheme = 1,
     /// The command line is wrong.
     Usage = 2,
@@ -74,6 +74,8 @@ exit_codes! {
     Stream = 92,
     /// The proxy refused, or wants other credentials.
     Proxy = 97,
+    /// The server closed the WebSocket with a code that is neither 1000 nor 1001.
+    Close = 98,
     /// The gRPC call ended with CANCELLED.
     GrpcCancelled = 101,
     /// The gRPC call ended with UNKNOWN.

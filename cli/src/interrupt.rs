@@ -14,6 +14,10 @@ static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 /// Somebody else minds Ctrl-C.
 static IGNORED: AtomicBool = AtomicBool::new(false);
 
+/// What the first Ctrl-C does instead of ending the process.
+type First = Box<dyn FnOnce() + Send>;
+static FIRST: Mutex<Option<First>> = Mutex::new(None);
+
 /// Makes Ctrl-C end the process in order.
 pub(crate) fn install() {
     // When it cannot be installed the default action remains, which ends the process as well.
@@ -21,13 +25,27 @@ pub(crate) fn install() {
         if IGNORED.load(Ordering::Acquire) {
             return;
         }
-        let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(bar) = bar {
-            bar.abandon();
-            output::tell("");
-        }
-        std::process::exit(Exit::Interrupted as i32);
+        happened();
     });
+}
+
+/// Ctrl-C, whether it came as a signal or as a key.
+pub(crate) fn happened() {
+    let first = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(first) = first {
+        return first();
+    }
+    let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(bar) = bar {
+        bar.abandon();
+        output::tell("");
+    }
+    std::process::exit(Exit::Interrupted as i32);
+}
+
+/// Makes the first Ctrl-C do this; the second ends the process as ever.
+pub(crate) fn first(action: impl FnOnce() + Send + 'static) {
+    *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
 }
 
 /// Tells which bar to leave in order.

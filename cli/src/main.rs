@@ -16,6 +16,7 @@ mod request;
 mod resume;
 mod run;
 mod sse;
+mod ws;
 
 use std::process::ExitCode;
 

@@ -102,7 +102,7 @@ impl Recipe<'_> {
     }
 
     /// The fields that other flags stand for, where -H does not say otherwise.
-    fn derived_fields(&self, start: &Start) -> Vec<(&'static str, String)> {
+    pub(crate) fn derived_fields(&self, start: &Start) -> Vec<(&'static str, String)> {
         let flags = &self.flags.request;
         let mut fields = Vec::new();
         if let Some(first) = start.offset {

@@ -28,7 +28,7 @@ use crate::{
     place,
     request::{Observer, Recipe},
     resume::{Resumed, Start, resumed, resumption_wait, strong_validator},
-    sse,
+    sse, ws,
 };
 
 /// Does what the command line says.
@@ -36,6 +36,7 @@ pub(crate) fn run() -> ExitCode {
     let subject = match std::env::args_os().nth(1) {
         Some(word) if word == "grpc" => Some(grpc::run as fn(_) -> Exit),
         Some(word) if word == "sse" => Some(sse::run as fn(_) -> Exit),
+        Some(word) if word == "ws" => Some(ws::run as fn(_) -> Exit),
         _ => None,
     };
     if let Some(run) = subject {

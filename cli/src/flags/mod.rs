@@ -8,6 +8,7 @@ mod output;
 mod request;
 pub(crate) mod sse;
 pub(crate) mod values;
+pub(crate) mod ws;
 
 use clap::{
     Args, CommandFactory, FromArgMatches, Parser, ValueHint,
@@ -41,7 +42,8 @@ pub(crate) struct Flags {
     /// as http. Before the first URL may stand a method: get, head, post, put, patch, delete or
     /// options, or the word request and any method at all. Without one the method is GET, or POST
     /// when there is data, or PUT with -T. With the word grpc in front of all it calls gRPC methods,
-    /// with the word sse it follows server-sent events: see mimus grpc --help and mimus sse --help.
+    /// with the word sse it follows server-sent events, with the word ws it talks over a WebSocket:
+    /// see mimus grpc --help, mimus sse --help and mimus ws --help.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     words: Vec<String>,
 

@@ -13,3 +13,4 @@ mod rig;
 mod show;
 mod sse;
 mod transport;
+mod ws;

@@ -83,7 +83,7 @@ class FuzzingSomeDeflate(Fuzzing):
     """Of each kind of compressed message, the small ones."""
 
     name = "autobahn-some-deflate"
-    cases = tuple(f"{kind}.{n}" for kind in ("12.1", "12.3", "13.1", "13.3", "13.5", "13.7") for n in (1, 2, 3, 4, 5, 6))
+    cases = tuple(f"{kind}.{n}" for kind in ("12.1", "12.3", "13.1", "13.3", "13.5", "13.7") for n in (1, 3))
 
 
 class FuzzingDeflate(Fuzzing):

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use mimus::{Client, ws::Message};
 
-use crate::Way;
+use crate::{Way, open};
 
 /// Larger than the largest message of any case, which is 16 MiB.
 const LARGEST: usize = 32 << 20;
@@ -27,7 +27,7 @@ pub(crate) async fn run(cases: &Cases) -> Result<()> {
     for case in 1..=count {
         let url = format!("{}/runCase?case={case}&agent={}", cases.url, cases.agent);
         let socket = cases.way.socket(&client, &url).max_message(LARGEST).max_frame(LARGEST);
-        let mut socket = socket.connect().await.with_context(|| format!("case {case}"))?;
+        let mut socket = open(socket).await.with_context(|| format!("case {case}"))?;
         // Many cases end in an error on purpose: it is for the server to say whether that was right.
         while let Ok(Some(message)) = socket.recv().await {
             if let Message::Text(_) | Message::Binary(_) = message
@@ -38,7 +38,7 @@ pub(crate) async fn run(cases: &Cases) -> Result<()> {
         }
     }
     let url = format!("{}/updateReports?agent={}", cases.url, cases.agent);
-    let mut socket = cases.way.socket(&client, &url).connect().await?;
+    let mut socket = open(cases.way.socket(&client, &url)).await?;
     while socket.recv().await?.is_some() {}
     println!("{count} cases");
     Ok(())
@@ -47,7 +47,7 @@ pub(crate) async fn run(cases: &Cases) -> Result<()> {
 /// The one message that the server has there.
 async fn ask(cases: &Cases, client: &Client, path: &str) -> Result<String> {
     let url = format!("{}{path}", cases.url);
-    let mut socket = cases.way.socket(client, &url).connect().await?;
+    let mut socket = open(cases.way.socket(client, &url)).await?;
     while let Some(message) = socket.recv().await? {
         if let Message::Text(text) = message {
             return Ok(text.to_string());

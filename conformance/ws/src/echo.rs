@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use mimus::ws::{CloseCode, Message, WebSocket};
 
-use crate::Way;
+use crate::{Way, open};
 
 /// Around the sizes at which a frame's head grows, and one that no buffer holds at once.
 const SIZES: [usize; 8] = [0, 1, 125, 126, 65_535, 65_536, 1 << 20, 5_000_001];
@@ -29,7 +29,7 @@ pub(crate) async fn run(talk: &Talk) -> Result<()> {
     if talk.subprotocol {
         builder = builder.subprotocols(["mqtt", "superchat"]);
     }
-    let mut socket = builder.connect().await.context("connect")?;
+    let mut socket = open(builder).await.context("connect")?;
     if talk.subprotocol {
         ensure!(socket.subprotocol() == Some("superchat"), "{:?}", socket.subprotocol());
     }

@@ -60,6 +60,11 @@ impl Way {
     }
 }
 
+/// What a server refuses is told without its response.
+async fn open(socket: ws::Builder) -> mimus::Result<ws::WebSocket> {
+    socket.connect().await.map_err(ws::ConnectError::into_error)
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let done = match Command::parse() {

@@ -8,6 +8,7 @@ mod http2;
 mod policies;
 mod routes;
 mod runtimes;
+mod ws;
 
 use std::pin::Pin;
 
@@ -63,6 +64,17 @@ pub const STEPS: &[(&str, &[Step])] = &[
             "bytes split anywhere, lines ended anyhow" => events::splits,
             "a model's answer, its connection kept" => events::model,
             "an error instead of a stream, with its body" => events::refused,
+        },
+    ),
+    (
+        "WebSocket",
+        steps! {
+            "10 000 messages each way over HTTP/1.1, wss" => ws::over_http1,
+            "the same over HTTP/2, twice on a connection" => ws::over_http2,
+            "compressed" => ws::compressed,
+            "100 pings, answered" => ws::pings,
+            "refused, with the response's body" => ws::refused,
+            "64 MiB in a frame of 64 KiB, refused" => ws::bomb,
         },
     ),
     (
