@@ -16,7 +16,9 @@ use std::{
 
 use mimus::{
     Version,
-    ws::{Builder, Close, CloseCode, ConnectError, DeflateOffer, Message, Receiver, Sender, WebSocket},
+    ws::{
+        Builder, Close, CloseCode, ConnectError, DeflateOffer, Message, Receiver, Sender, WebSocket,
+    },
 };
 
 use self::{input::Input, show::Screen};
@@ -117,9 +119,8 @@ fn shaped(mut socket: Builder<Mode>, wanted: &Wanted) -> Builder<Mode> {
     if let Some(wait) = options.close_timeout {
         socket = socket.close_timeout(wait);
     }
-    socket = socket
-        .ping_interval(options.ping_interval)
-        .idle_timeout(wanted.flags.policy.idle_timeout);
+    socket =
+        socket.ping_interval(options.ping_interval).idle_timeout(wanted.flags.policy.idle_timeout);
     match connection.http2 {
         true => socket.prefer_http2(),
         false => socket.version(connection.version().unwrap_or(Version::HTTP_11)),
