@@ -243,6 +243,8 @@ reasons! {
         MessageBytes = "message too large",
         /// `frame`.
         FrameBytes = "frame too large",
+        /// A message of more fragments without a byte than any sender has a reason for.
+        EmptyFragments = "too many empty fragments",
         /// `pong_wait`.
         PongWait = "no answer to a ping in time",
         /// `close_wait`.

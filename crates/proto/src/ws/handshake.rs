@@ -5,7 +5,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::StatusCode;
+use http::{StatusCode, Version};
 use sha1::{Digest as _, Sha1};
 
 use super::extension::{self, is_token};
@@ -71,6 +71,8 @@ macro_rules! refusals {
 }
 
 refusals! {
+    /// RFC 9110 section 7.8.
+    Version = "an answer in HTTP/1.0, which has no upgrade",
     /// RFC 6455 section 4.1, item 2 of the checks.
     Upgrade = "no Upgrade to websocket in the answer",
     /// RFC 6455 section 4.1, item 3.
@@ -150,6 +152,9 @@ impl Offer {
     pub fn check_upgrade(&self, key: &Key, head: &ResponseHead) -> Result<Accepted, Refused> {
         if head.status != StatusCode::SWITCHING_PROTOCOLS {
             return Err(Refused::Status(head.status));
+        }
+        if head.version < Version::HTTP_11 {
+            return Err(Refused::Version);
         }
         if !has_only(&head.fields, "Upgrade", b"websocket") {
             return Err(Refused::Upgrade);

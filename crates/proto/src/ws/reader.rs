@@ -11,6 +11,9 @@ use crate::simd::mask;
 use crate::simd::utf8::{check_more, text};
 use crate::{Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 
+/// So many fragments of a message may be empty. They cost no memory, but work that leads nowhere.
+const EMPTY_FRAGMENTS: u32 = 1024;
+
 /// An assembled message leaves no more room than this behind.
 const KEEP: usize = 16 * 1024;
 
@@ -83,6 +86,8 @@ struct Open {
     compressed: bool,
     /// So much of `gathered` is known to be text.
     checked: usize,
+    /// Fragments that brought nothing and ended nothing.
+    empty: u32,
 }
 
 /// Of a payload of which a part is here.
@@ -319,7 +324,7 @@ impl Reader {
             let in_one = header.fin && header.rsv == 0 && header.opcode != Opcode::Continuation;
             if !in_one && !header.opcode.is_control() {
                 self.start += size;
-                self.begin_piece(&header);
+                self.begin_piece(&header)?;
                 continue;
             }
             let Some(range) = payload(self.start, size, header.len, self.buf.len()) else {
@@ -428,13 +433,23 @@ impl Reader {
     }
 
     /// A frame whose payload is taken as it comes.
-    fn begin_piece(&mut self, header: &Header) {
+    fn begin_piece(&mut self, header: &Header) -> Result<(), Error> {
         if self.open.is_none() {
             self.gathered.clear();
             let kind = if header.opcode == Opcode::Text { Kind::Text } else { Kind::Binary };
-            self.open = Some(Open { kind, compressed: header.rsv != 0, checked: 0 });
+            self.open = Some(Open { kind, compressed: header.rsv != 0, checked: 0, empty: 0 });
         }
         self.state = State::Piece(Piece { left: header.len, fin: header.fin, mask: header.mask });
+        match &mut self.open {
+            Some(open) if header.len == 0 && !header.fin => {
+                open.empty += 1;
+                if open.empty > EMPTY_FRAGMENTS {
+                    return Err(self.fail(LimitExceeded::EmptyFragments));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Anywhere but before a header. `None`: a header is next after all.

@@ -83,6 +83,9 @@ fn an_answer_is_checked_item_by_item() {
     assert_eq!(checked(&answer(&[])), Ok(Accepted::default()));
     let plain = head(200, &answer(&[]));
     assert_eq!(offer().check_upgrade(&key(), &plain), Err(Refused::Status(StatusCode::OK)));
+    let mut old = head(101, &answer(&[]));
+    old.version = http::Version::HTTP_10;
+    assert_eq!(offer().check_upgrade(&key(), &old), Err(Refused::Version));
     for (without, refused) in
         [(0, Refused::Upgrade), (1, Refused::Connection), (2, Refused::Accept)]
     {

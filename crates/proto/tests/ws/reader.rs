@@ -245,3 +245,14 @@ fn an_idle_reader_keeps_nothing() {
     reader.shrink();
     assert_eq!(reader.recv_buf().capacity(), 0);
 }
+
+#[test]
+fn fragments_that_bring_nothing_are_counted() {
+    let begin = frame(false, Opcode::Text, b"x", false);
+    let empty = frame(false, Opcode::Continuation, b"", false);
+    let end = frame(true, Opcode::Continuation, b"y", false);
+    let wire = [&begin[..], &empty.repeat(1024), &end].concat();
+    assert_eq!(hear(client(), &wire).0, [text("xy")]);
+    let wire = [&begin[..], &empty.repeat(1025)].concat();
+    assert_eq!(refusal(&wire), Some(LimitExceeded::EmptyFragments.into()));
+}
