@@ -23,7 +23,7 @@ MIMUS ?= target/debug/mimus
 # the slow checks out, and makes a benchmark of minutes.
 ONLY  ?=
 QUICK ?=
-# `make bench`: the suite (h1, h2, grpc); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
+# `make bench`: the suite (h1, h2, grpc, ws, codec); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
 # measures only these; PIN=split puts the server on a core of its own; OUT and PNG are directories for the run
 # and for pictures.
 SUITE ?= h1
@@ -32,7 +32,10 @@ PEERS ?=
 PIN   ?=
 OUT   ?=
 PNG   ?=
-# `make bench-budget`: UPDATE=1 writes what was found into bench/budgets.toml.
+# `make bench-budget`: the suites that have budgets, unless SUITE names one; UPDATE=1 writes what was found into
+# bench/budgets.toml.
+SUITES := h1,h2,grpc,ws,codec
+BUDGETED = $(if $(filter file,$(origin SUITE)),$(SUITES),$(SUITE))
 UPDATE ?=
 # `make bench-compare`: the raw.json of the run before, and of the run after.
 A ?=
@@ -110,7 +113,7 @@ bench-smoke: bench-deps ## two minutes of it, with one peer: fails if an exchang
 
 .PHONY: bench-budget
 bench-budget: bench-deps ## instructions, system calls and allocations against bench/budgets.toml; UPDATE=1 writes it
-	@$(BENCH) budget --suite $(SUITE) $(if $(UPDATE),--update)
+	@$(BENCH) budget --suite $(BUDGETED) $(if $(UPDATE),--update)
 
 .PHONY: bench-idle
 bench-idle: deps ## memory of 10 000 idle connections and WebSockets, plain and TLS; fails over 4 and 8 KiB of heap each

@@ -111,7 +111,9 @@ async fn judge(origin: &Origin, row: &BadWs, http2: bool) -> Option<String> {
     }
     // It answers a wrong Close with the right code, and tells its user of no error.
     let told = ended == WsOutcome::Closed
-        && seen(origin).close.is_some_and(|(code, _)| code.is_some_and(|code| row.codes.contains(&code)));
+        && seen(origin)
+            .close
+            .is_some_and(|(code, _)| code.is_some_and(|code| row.codes.contains(&code)));
     if !row.right.contains(&ended) && !told {
         return Some(format!("{}: {ended:?}, not {:?}", row.name, row.right));
     }
@@ -144,7 +146,8 @@ fn a_client_that_nobody_here_wrote_agrees_with_the_table() {
                 surprises
             })
         };
-        let shares: Vec<_> = rows.chunks(rows.len().div_ceil(16)).map(<[_]>::to_vec).map(begin).collect();
+        let shares: Vec<_> =
+            rows.chunks(rows.len().div_ceil(16)).map(<[_]>::to_vec).map(begin).collect();
         shares.into_iter().flat_map(|share| share.join().unwrap()).collect()
     });
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));

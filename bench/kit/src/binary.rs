@@ -52,7 +52,15 @@ pub(crate) type Open = Arc<dyn Fn(Setup, Flavor) -> Result<Box<dyn Session>, Pee
 pub struct Binary {
     name: String,
     version: String,
-    configs: Vec<(Config, Open)>,
+    configs: Vec<Entry>,
+}
+
+/// A configuration with how to make a client of it.
+struct Entry {
+    config: Config,
+    /// What a client of it may be asked to speak.
+    speaks: fn(Protocol) -> bool,
+    open: Open,
 }
 
 /// [`Binary`] of an asynchronous client alone: what its `main` calls.
@@ -105,7 +113,20 @@ impl Binary {
     }
 
     pub(crate) fn with(mut self, configs: &[Config], open: Open) -> Self {
-        self.configs.extend(configs.iter().map(|config| (*config, open.clone())));
+        self.configs.extend(configs.iter().map(|&config| {
+            let open = open.clone();
+            Entry { config, speaks: |_| true, open }
+        }));
+        self
+    }
+
+    /// The configurations that were added last, so many of them, are for these protocols only, and go
+    /// before others of the same name: so that what one protocol needs is no part of a client for another.
+    #[must_use]
+    pub fn only_for(mut self, last: &[Config], speaks: fn(Protocol) -> bool) -> Self {
+        for entry in self.configs.iter_mut().rev().take(last.len()) {
+            entry.speaks = speaks;
+        }
         self
     }
 
@@ -123,9 +144,12 @@ impl Binary {
     fn obey(&self, command: Command) -> Result<(), PeerError> {
         match command {
             Command::Hello { config: None } => {
-                self.configs.iter().try_for_each(|(config, _)| say(&self.hello(config)))
+                self.configs.iter().try_for_each(|entry| say(&self.hello(&entry.config)))
             }
-            Command::Hello { config: Some(config) } => say(&self.hello(&self.config(&config)?.0)),
+            Command::Hello { config: Some(config) } => {
+                let entry = self.entry(&config, |_| true)?;
+                say(&self.hello(&entry.config))
+            }
             Command::Serve(options) => {
                 let (config, mut session) = self.open(options)?;
                 say(&self.hello(&config))?;
@@ -139,15 +163,15 @@ impl Binary {
         }
     }
 
-    fn config(&self, name: &str) -> Result<&(Config, Open), PeerError> {
+    fn entry(&self, name: &str, is: impl Fn(&Entry) -> bool) -> Result<&Entry, PeerError> {
         self.configs
             .iter()
-            .find(|(config, _)| config.name == name)
+            .rfind(|entry| entry.config.name == name && is(entry))
             .ok_or_else(|| format!("no configuration {name:?}").into())
     }
 
     fn open(&self, options: Options) -> Result<(Config, Box<dyn Session>), PeerError> {
-        let (config, open) = self.config(&options.config)?;
+        let entry = self.entry(&options.config, |entry| (entry.speaks)(options.protocol))?;
         let ca = match options.ca {
             Some(path) => {
                 Some(std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?)
@@ -156,7 +180,7 @@ impl Binary {
         };
         let Options { config: name, protocol, .. } = options;
         let setup = Setup { config: name, protocol, ca, cold: false };
-        Ok((*config, open(setup, options.flavor)?))
+        Ok((entry.config, (entry.open)(setup, options.flavor)?))
     }
 
     fn hello(&self, config: &Config) -> Hello {

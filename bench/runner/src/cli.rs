@@ -90,9 +90,9 @@ pub struct Run {
 /// How to check budgets.
 #[derive(Debug, Args)]
 pub struct BudgetArgs {
-    /// The suite: a file of bench/suites.
-    #[arg(long, default_value = "h1")]
-    pub suite: String,
+    /// The suites: files of bench/suites.
+    #[arg(long, default_value = "h1", value_delimiter = ',')]
+    pub suite: Vec<String>,
     /// Write what was found into bench/budgets.toml.
     #[arg(long)]
     pub update: bool,

@@ -84,11 +84,26 @@ pub fn run(arguments: &Run) -> Result<ExitCode> {
 /// `mimus-bench budget`.
 pub fn budget(arguments: &BudgetArgs) -> Result<ExitCode> {
     let layout = Layout::find()?;
-    let suite = Suite::load(&layout.suite(&arguments.suite))?;
+    let mut found = Vec::new();
+    for name in &arguments.suite {
+        let suite = Suite::load(&layout.suite(name))?;
+        found.extend(count_budgets(&layout, &suite).with_context(|| format!("suite {name}"))?);
+    }
+    let path = layout.budgets();
+    let mut budgets = Budgets::load(&path)?;
+    if arguments.update {
+        budgets.update(found.clone());
+        budgets.save(&path)?;
+    }
+    Ok(budget::report(&budgets.compare(&found)))
+}
+
+/// What exchanges of ours take in the workloads of `suite` that have a budget.
+fn count_budgets(layout: &Layout, suite: &Suite) -> Result<Vec<Budget>> {
     let ours = |c: &&Contender| suite.kind(&c.id()) == Some(Kind::Ours);
     let contenders: Vec<&Contender> = suite.contenders.iter().filter(ours).collect();
     let scratch = tempfile::tempdir()?;
-    let (binaries, failed) = build_clients(&layout, &suite, &contenders);
+    let (binaries, failed) = build_clients(layout, suite, &contenders);
     if let Some((client, why)) = failed.iter().next() {
         bail!("{client} could not be built: {why}");
     }
@@ -100,18 +115,10 @@ pub fn budget(arguments: &BudgetArgs) -> Result<ExitCode> {
         seed: 0,
     };
     let selection = Selection { workloads: Vec::new(), contenders: Vec::new() };
-    let server = start_server(&layout, &options, &selection, scratch.path())?;
-    let counters = Counters::find(build_counter(&layout), scratch.path());
-    let stage = Stage { suite: &suite, options, binaries, server, counters };
-    let found = stage.count_budgets(&contenders)?;
-
-    let path = layout.budgets();
-    let mut budgets = Budgets::load(&path)?;
-    if arguments.update {
-        budgets.update(found.clone());
-        budgets.save(&path)?;
-    }
-    Ok(budget::report(&budgets.compare(&found)))
+    let server = start_server(layout, &options, &selection, scratch.path())?;
+    let counters = Counters::find(build_counter(layout), scratch.path());
+    let stage = Stage { suite, options, binaries, server, counters };
+    stage.count_budgets(&contenders)
 }
 
 fn select<'a>(suite: &'a Suite, arguments: &Run) -> Result<Selection<'a>> {

@@ -85,7 +85,8 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> Result<()> {
 #[expect(clippy::result_large_err, reason = "it is the crate's own signature")]
 fn choose(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
     let offered = request.headers().get("sec-websocket-protocol").and_then(|all| all.to_str().ok());
-    let last = offered.and_then(|all| all.rsplit(',').next()).and_then(|one| one.trim().parse().ok());
+    let last =
+        offered.and_then(|all| all.rsplit(',').next()).and_then(|one| one.trim().parse().ok());
     if let Some(last) = last {
         response.headers_mut().insert("sec-websocket-protocol", last);
     }

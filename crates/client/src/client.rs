@@ -125,7 +125,7 @@ macro_rules! client_methods {
         }
 
         /// An [`http::Request`] as a request of this client. Of its extensions, a
-        /// [`Protocol`]($crate::Protocol) counts.
+        /// [`Protocol`](crate::Protocol) counts.
         ///
         /// # Errors
         /// When the URI is not absolute, or has a scheme other than http and https.

@@ -370,3 +370,19 @@ impl<M> fmt::Debug for Response<M> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Errors of others hold them, and tasks share them.
+    #[test]
+    fn responses_and_bodies_go_anywhere() {
+        fn anywhere<T: Send + Sync + 'static>() {}
+        anywhere::<Response>();
+        anywhere::<Response<Blocking>>();
+        anywhere::<Incoming>();
+        #[cfg(feature = "ws")]
+        anywhere::<(crate::ws::ConnectError, crate::ws::WebSocket, crate::ws::Receiver)>();
+    }
+}

@@ -9,8 +9,9 @@ use crate::ws::frame::{self, FIN, close, op, ping, text};
 const WRONG: &[u16] =
     &[0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 1999, 2000, 2999, 5000, 32_768, 65_535];
 /// What an endpoint may send: registered, of libraries, of applications.
-const RIGHT: &[u16] =
-    &[1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999];
+const RIGHT: &[u16] = &[
+    1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999,
+];
 
 pub(super) fn rows() -> Vec<BadWs> {
     let wrong = WRONG.iter().map(|&code| {
@@ -18,16 +19,21 @@ pub(super) fn rows() -> Vec<BadWs> {
             .breaks(1002)
     });
     let right = RIGHT.iter().map(|&code| {
-        closed(format!("close-code-{code}"), format!("Close with {code}, which is right"), close(code, "why"))
-            // It typically echoes the code (5.5.1), and may say that it is done.
-            .with(&[code, 1000])
+        closed(
+            format!("close-code-{code}"),
+            format!("Close with {code}, which is right"),
+            close(code, "why"),
+        )
+        // It typically echoes the code (5.5.1), and may say that it is done.
+        .with(&[code, 1000])
     });
     wrong.chain(right).chain(bodies()).chain(behind()).chain(ends()).collect()
 }
 
 fn bodies() -> Vec<BadWs> {
     vec![
-        closed("close-one-byte", "Close of one byte (5.5.1)", frame::frame(FIN | op::CLOSE, [3])).breaks(1002),
+        closed("close-one-byte", "Close of one byte (5.5.1)", frame::frame(FIN | op::CLOSE, [3]))
+            .breaks(1002),
         closed("close-reason-wrong", "Close with a reason that is not UTF-8 (5.5.1)", {
             close(1000, b"\xc3\x28")
         })
@@ -39,9 +45,17 @@ fn bodies() -> Vec<BadWs> {
         })
         .breaks(1007)
         .with(&[1007, 1002]),
-        closed("close-empty", "Close without a code, which is right", frame::frame(FIN | op::CLOSE, [])),
-        closed("close-longest", "Close with a reason of 123 bytes, which is right", close(1000, [b'x'; 123]))
-            .with(&[1000]),
+        closed(
+            "close-empty",
+            "Close without a code, which is right",
+            frame::frame(FIN | op::CLOSE, []),
+        ),
+        closed(
+            "close-longest",
+            "Close with a reason of 123 bytes, which is right",
+            close(1000, [b'x'; 123]),
+        )
+        .with(&[1000]),
         closed("close-in-message", "Close between two fragments, which is right (5.4)", {
             [text("ok"), frame::frame(op::TEXT, "a"), close(1001, "")].concat()
         })
@@ -60,11 +74,19 @@ fn behind() -> Vec<BadWs> {
         .gives(1)
         .ends(&[Closed, Protocol])
         .with(&[1000]),
-        closed("ping-behind-close", "a ping behind Close, which a client may ignore", [done(), ping("no")].concat())
-            .ends(&[Closed, Protocol])
+        closed(
+            "ping-behind-close",
+            "a ping behind Close, which a client may ignore",
+            [done(), ping("no")].concat(),
+        )
+        .ends(&[Closed, Protocol])
         .with(&[1000]),
-        closed("close-behind-close", "a second Close, which a client may ignore", [done(), close(1011, "no")].concat())
-            .ends(&[Closed, Protocol])
+        closed(
+            "close-behind-close",
+            "a second Close, which a client may ignore",
+            [done(), close(1011, "no")].concat(),
+        )
+        .ends(&[Closed, Protocol])
         .with(&[1000]),
         closed("garbage-behind-close", "garbage behind Close, which a client may ignore", {
             [done(), vec![0xff; 1000]].concat()

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{BadWs, WsOutcome, play, row, said};
 use crate::conn::After;
+use crate::ws::Socket;
 use crate::ws::frame::{self, FIN, RSV1, RSV2, RSV3, op, ping, text};
 use crate::ws::handshake::accept;
-use crate::ws::Socket;
 
 pub(super) fn rows() -> Vec<BadWs> {
     let mut all = masks();
@@ -31,7 +31,11 @@ fn masks() -> Vec<BadWs> {
             broken(format!("masked-{name}"), what, frame::masked(FIN | opcode, "ok"))
         })
         .into_iter()
-        .chain([broken("masked-close", "a masked Close (5.1)", frame::masked(FIN | op::CLOSE, [3, 232]))])
+        .chain([broken(
+            "masked-close",
+            "a masked Close (5.1)",
+            frame::masked(FIN | op::CLOSE, [3, 232]),
+        )])
         .collect()
 }
 
@@ -77,13 +81,18 @@ fn control() -> Vec<BadWs> {
         broken("ping-16-bit", "a ping of 1 byte whose length is in 16 bits (5.5)", {
             [frame::head_16(FIN | op::PING, 1), vec![b'x']].concat()
         }),
-        broken("ping-64-bit-top", "a ping of 2^63 bytes (5.5)", frame::head_64(FIN | op::PING, 1 << 63))
-            .ends(&[WsOutcome::Protocol, WsOutcome::Limit])
-            .with(&[1002, 1009]),
+        broken(
+            "ping-64-bit-top",
+            "a ping of 2^63 bytes (5.5)",
+            frame::head_64(FIN | op::PING, 1 << 63),
+        )
+        .ends(&[WsOutcome::Protocol, WsOutcome::Limit])
+        .with(&[1002, 1009]),
         said("pong-unasked", "a pong nobody asked for (5.5.3: it is allowed)", frame::pong("7")),
         said("pings-between", "pings between the fragments of a message (5.4)", {
             let first = frame::frame(op::TEXT, "a");
-            [first, ping("1"), frame::frame(op::MORE, "b"), ping("2"), frame::frame(FIN, "c")].concat()
+            [first, ping("1"), frame::frame(op::MORE, "b"), ping("2"), frame::frame(FIN, "c")]
+                .concat()
         })
         .gives(1)
         .with(&[1000]),
@@ -93,8 +102,16 @@ fn control() -> Vec<BadWs> {
 fn fragments() -> Vec<BadWs> {
     let begun = || frame::frame(op::TEXT, "a");
     vec![
-        broken("continuation-alone", "a last continuation of nothing (5.4)", frame::frame(FIN, "x")),
-        broken("continuation-first", "a continuation of nothing (5.4)", frame::frame(op::MORE, "x")),
+        broken(
+            "continuation-alone",
+            "a last continuation of nothing (5.4)",
+            frame::frame(FIN, "x"),
+        ),
+        broken(
+            "continuation-first",
+            "a continuation of nothing (5.4)",
+            frame::frame(op::MORE, "x"),
+        ),
         broken(
             "continuation-behind",
             "a continuation behind the end of its message (5.4)",
@@ -175,13 +192,33 @@ fn cuts() -> Vec<BadWs> {
         .flat_map(|(word, end)| {
             let upper = word.to_uppercase();
             [
-                cut(&format!("{word}-at-once"), &format!("{upper} behind the handshake"), Vec::new(), end),
-                cut(&format!("{word}-behind"), &format!("{upper} behind a message, without Close"), text("ok"), end)
-                    .gives(1),
-                cut(&format!("{word}-in-head"), &format!("{upper} within a frame's head"), vec![0x81, 126, 1], end),
+                cut(
+                    &format!("{word}-at-once"),
+                    &format!("{upper} behind the handshake"),
+                    Vec::new(),
+                    end,
+                ),
+                cut(
+                    &format!("{word}-behind"),
+                    &format!("{upper} behind a message, without Close"),
+                    text("ok"),
+                    end,
+                )
+                .gives(1),
+                cut(
+                    &format!("{word}-in-head"),
+                    &format!("{upper} within a frame's head"),
+                    vec![0x81, 126, 1],
+                    end,
+                ),
                 cut(&format!("{word}-in-frame"), &format!("{upper} within a frame"), half(), end),
-                cut(&format!("{word}-in-message"), &format!("{upper} between two fragments"), open(), end)
-                    .gives(1),
+                cut(
+                    &format!("{word}-in-message"),
+                    &format!("{upper} between two fragments"),
+                    open(),
+                    end,
+                )
+                .gives(1),
             ]
         })
         .collect();

@@ -2,6 +2,7 @@
 //! of the bench's server is added when TLS is measured. For cold connections it keeps none idle.
 
 mod grpc;
+mod websocket;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,10 @@ fn main() -> ExitCode {
             let client = set_up(blocking::Client::builder(), setup)?.build()?;
             Ok(Blocking { client, protocol: setup.protocol })
         })
+        .with_async(ASYNC, websocket::Awaited::new)
+        .only_for(ASYNC, Protocol::is_web_socket)
+        .with_blocking(BLOCKING, websocket::Blocking::new)
+        .only_for(BLOCKING, Protocol::is_web_socket)
         .run()
 }
 
@@ -75,10 +80,6 @@ impl AsyncPeer for Async {
         }
         Ok(())
     }
-
-    fn unsupported(&self, _: &Job) -> Option<String> {
-        self.protocol.is_web_socket().then(|| "it speaks no WebSocket".to_owned())
-    }
 }
 
 struct Blocking {
@@ -108,10 +109,6 @@ impl BlockingPeer for Blocking {
     }
 
     fn unsupported(&self, _: &Job) -> Option<String> {
-        match self.protocol {
-            protocol if protocol.is_grpc() => Some("its calls of gRPC are awaited".to_owned()),
-            protocol if protocol.is_web_socket() => Some("it speaks no WebSocket".to_owned()),
-            _ => None,
-        }
+        self.protocol.is_grpc().then(|| "its calls of gRPC are awaited".to_owned())
     }
 }

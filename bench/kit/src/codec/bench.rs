@@ -4,7 +4,7 @@ use super::{
     BATCH, Codec, Input, Row, cycles,
     rows::{KEY, event_parts, masked_by, opcode},
 };
-use crate::{Job, PeerError, Sample, clock, measure::Meter};
+use crate::{Job, PeerError, Sample, measure::Meter};
 
 /// Cycles are told in hundredths.
 const PARTS: u64 = 100;
@@ -19,8 +19,11 @@ pub struct Bench {
     checked: Option<Result<(), String>>,
     /// Of each batch, hundredths of a cycle for an operation.
     times: Vec<u64>,
-    /// Cycles that were timed.
-    cycles: u64,
+    /// Cycles that were timed, and all from the first to the last.
+    timed: u64,
+    all: u64,
+    /// What was spent on all, the check before not included.
+    spent: Sample,
 }
 
 /// Has `codec` measure `job`.
@@ -29,20 +32,16 @@ pub(super) fn measure<C: Codec>(codec: &mut C, row: Row, job: &Job) -> Result<Sa
     codec.run(row, &mut warm)?;
     warm.outcome()?;
     let mut bench = Bench::new(row, job.ops)?;
-    let meter = Meter::start();
-    let (began, from) = (clock::now(), cycles::before());
     codec.run(row, &mut bench)?;
-    let (cycles, wall) = (cycles::after() - from, clock::now() - began);
     bench.outcome()?;
     let mut sample = Sample {
         ops: job.ops,
         bytes: bench.bytes(),
         latency: std::mem::take(&mut bench.times),
-        ..Sample::default()
+        ..std::mem::take(&mut bench.spent)
     };
-    meter.read(&mut sample)?;
     // Only what was timed, without what was prepared in between.
-    sample.wall = (wall as f64 * bench.cycles as f64 / cycles.max(1) as f64) as u64;
+    sample.wall = (sample.wall as f64 * bench.timed as f64 / bench.all.max(1) as f64) as u64;
     Ok(sample)
 }
 
@@ -50,7 +49,8 @@ impl Bench {
     pub(super) fn new(row: Row, ops: u64) -> Result<Self, PeerError> {
         let ops = usize::try_from(ops)?;
         let times = Vec::with_capacity(ops.div_ceil(BATCH));
-        Ok(Self { row, input: Input::of(row), ops, checked: None, times, cycles: 0 })
+        let (input, spent) = (Input::of(row), Sample::default());
+        Ok(Self { row, input, ops, checked: None, times, timed: 0, all: 0, spent })
     }
 
     /// What to measure with.
@@ -134,16 +134,18 @@ impl Bench {
             Some(Err(why)) => return Err(why.as_str().into()),
             Some(Ok(())) => {}
         }
-        let mut left = self.ops;
+        let meter = Meter::start();
+        let (from, mut left) = (cycles::before(), self.ops);
         while left > 0 {
             let n = left.min(BATCH);
             prepare(state, &self.input, n);
             let took = timed(|| work(state, &self.input, n));
             self.times.push(took * PARTS / n as u64);
-            self.cycles += took;
+            self.timed += took;
             left -= n;
         }
-        Ok(())
+        self.all += cycles::after() - from;
+        meter.read(&mut self.spent)
     }
 
     fn outcome(&self) -> Result<(), PeerError> {

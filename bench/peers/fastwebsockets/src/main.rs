@@ -66,24 +66,24 @@ impl Fast {
 
     async fn connect(&self, url: &str) -> Result<Box<Socket>, PeerError> {
         let (scheme, rest) = url.split_once("://").ok_or("not a URL")?;
-        let (authority, _) = rest.split_once('/').ok_or("the URL has no path")?;
+        let (authority, path) = rest.split_at(rest.find('/').ok_or("the URL has no path")?);
         let stream = TcpStream::connect(authority).await?;
         if self.best {
             stream.set_nodelay(true)?;
         }
         if scheme == "ws" {
-            return self.open(url, authority, stream).await;
+            return self.open(path, authority, stream).await;
         }
         let name = authority.split(':').next().unwrap_or(authority).to_owned();
         let stream = self.tls.connect(ServerName::try_from(name)?, stream).await?;
-        self.open(url, authority, stream).await
+        self.open(path, authority, stream).await
     }
 
-    async fn open<S>(&self, url: &str, host: &str, stream: S) -> Result<Box<Socket>, PeerError>
+    async fn open<S>(&self, path: &str, host: &str, stream: S) -> Result<Box<Socket>, PeerError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let request = Request::get(url)
+        let request = Request::get(path)
             .header(HOST, host)
             .header(UPGRADE, "websocket")
             .header(CONNECTION, "upgrade")

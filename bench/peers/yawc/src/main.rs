@@ -26,6 +26,9 @@ const CONFIGS: &[Config] = &[
     },
 ];
 
+/// The largest message that is read: 1 MiB by default, of which the frame's head is a part.
+const LARGEST: usize = 16 << 20;
+
 #[derive(Clone)]
 struct Yawc {
     options: Options,
@@ -42,7 +45,7 @@ impl Yawc {
         }
         let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         // By default it hands out text that nobody looked at, which no other client does.
-        let mut options = Options::default().with_utf8();
+        let mut options = Options::default().with_utf8().with_limits(LARGEST, 2 * LARGEST);
         let best = setup.config == "best";
         if best {
             options = options.with_no_delay();

@@ -15,6 +15,7 @@ use mimus_proto::{
     h1::{self, Upload},
     h2,
 };
+use sync_wrapper::SyncWrapper;
 
 use super::{Conn, room::Room};
 use crate::{Body, BoxError, Error, Kind, policy::retry::Sent};
@@ -162,7 +163,7 @@ pub(super) struct Turn {
     /// Something came that may hold an event.
     news: bool,
     /// Runs while the body waits for `100 Continue`.
-    expect_timer: Option<BoxFuture<'static, ()>>,
+    expect_timer: Option<SyncWrapper<BoxFuture<'static, ()>>>,
     /// A new connection is read before it is written to: what the peer says unasked is no answer.
     untouched: bool,
     /// Whether a byte of the request went out, and whether one of a response came.
@@ -389,8 +390,11 @@ impl Conn {
                     // that the clock cannot say the end of has none.
                     return Ok(if machine.has_output() { Poll::Ready(()) } else { Poll::Pending });
                 };
-                let timer = self.turn.expect_timer.get_or_insert_with(|| runtime.sleep_until(at));
-                if timer.as_mut().poll(cx).is_pending() {
+                let timer = self
+                    .turn
+                    .expect_timer
+                    .get_or_insert_with(|| SyncWrapper::new(runtime.sleep_until(at)));
+                if timer.get_mut().as_mut().poll(cx).is_pending() {
                     return Ok(Poll::Pending);
                 }
                 machine.handle_timeout(at);

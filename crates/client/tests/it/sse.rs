@@ -96,7 +96,7 @@ async fn a_source_goes_on_behind_its_last_event(b: Bench) {
 
 async fn a_source_that_begins_behind_an_event_says_so(b: Bench) {
     let source = b.client().get(b.http("/sse?total=5&ms=0&retry=1")).header("accept", "a/b");
-    let source = source.event_source().last_event_id_seen("3");
+    let source = source.event_source().last_event_id_seen(" 3 ");
     let events: Vec<_> = source.try_collect().await.unwrap();
     assert_eq!(events.iter().map(|e| &*e.id).collect::<Vec<_>>(), ["4"]);
     let asked = &b.origin.requests()[0];

@@ -112,7 +112,8 @@ async fn the_handshake_says_what_it_is_told_to(b: Bench) {
         assert_eq!(said["target"], "/ws/echo?headers=1&q=%20");
         let value = |name: &str| {
             let lines = said["headers"].as_array().unwrap().iter();
-            let mut lines = lines.filter(|line| line[0].as_str().unwrap().eq_ignore_ascii_case(name));
+            let mut lines =
+                lines.filter(|line| line[0].as_str().unwrap().eq_ignore_ascii_case(name));
             let value = lines.next().map(|line| line[1].as_str().unwrap().to_owned());
             assert!(lines.next().is_none(), "{name} twice");
             value
@@ -222,8 +223,7 @@ async fn silence_ends_a_socket_that_minds_it(b: Bench) {
     let silent = || socket(&b, &b.client(), Port::Http, "/ws/silent");
     let mut idle = silent().idle_timeout(SHORT).connect().await.unwrap();
     assert_eq!(failure(idle.recv().await).kind(), Kind::Timeout);
-    let mut asked =
-        silent().ping_interval(SHORT / 4).pong_timeout(SHORT).connect().await.unwrap();
+    let mut asked = silent().ping_interval(SHORT / 4).pong_timeout(SHORT).connect().await.unwrap();
     assert_eq!(failure(asked.recv().await).kind(), Kind::Timeout);
     drop((idle, asked));
     assert_eq!(seen_to_the_end(&b).await.pings, 1);

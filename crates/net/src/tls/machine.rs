@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn small_slices_share_a_record() {
         assert_eq!(split(&[3, 0, 4], 100), [7]);
-        assert_eq!(split(&[], 100), []);
-        assert_eq!(split(&[0, 0], 100), []);
+        assert!(split(&[], 100).is_empty());
+        assert!(split(&[0, 0], 100).is_empty());
         assert_eq!(split(&[5], 100), [5]);
     }
 

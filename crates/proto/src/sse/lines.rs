@@ -112,8 +112,8 @@ impl Lines {
     /// What stood behind the last line's end, which is a line where a last line needs none.
     #[must_use]
     pub fn finish(self) -> Option<Bytes> {
+        let cr = self.ends_with_cr(&self.held);
         let rest = self.held.freeze();
-        let cr = self.ends == Ends::Lf && rest.last() == Some(&b'\r');
         let line = rest.slice(..rest.len() - usize::from(cr));
         (!line.is_empty()).then_some(line)
     }
@@ -179,26 +179,30 @@ impl Lines {
         };
         let mut line = self.at..self.at + len;
         self.at = line.end + 1;
-        match self.ends {
-            Ends::Any if self.piece[line.end] == b'\r' => match self.piece.get(self.at) {
+        if self.ends == Ends::Any && self.piece[line.end] == b'\r' {
+            match self.piece.get(self.at) {
                 Some(next) => self.at += usize::from(*next == b'\n'),
                 None => self.after_cr = true,
-            },
-            Ends::Lf if len > 0 && self.piece[line.end - 1] == b'\r' => line.end -= 1,
-            _ => {}
+            }
         }
-        if self.held.is_empty() {
-            self.check(line.len())?;
-            return Ok(Some(Place::Here(line)));
+        if !self.held.is_empty() {
+            self.join(line)?;
+            return Ok(Some(Place::Joined));
         }
-        self.join(line)?;
-        Ok(Some(Place::Joined))
+        line.end -= usize::from(self.ends_with_cr(&self.piece[line.clone()]));
+        self.check(line.len())?;
+        Ok(Some(Place::Here(line)))
+    }
+
+    /// Whether a line that ends with LF ends with CR LF.
+    fn ends_with_cr(&self, line: &[u8]) -> bool {
+        self.ends == Ends::Lf && line.last() == Some(&b'\r')
     }
 
     /// Puts the end of a line behind its beginning.
     fn join(&mut self, line: Range<usize>) -> Result<(), TooLong> {
         self.held.extend_from_slice(&self.piece[line]);
-        let cr = self.ends == Ends::Lf && self.held.last() == Some(&b'\r');
+        let cr = self.ends_with_cr(&self.held);
         self.held.truncate(self.held.len() - usize::from(cr));
         self.check(self.held.len())?;
         self.joined = self.held.split().freeze();
@@ -209,7 +213,7 @@ impl Lines {
     fn hold(&mut self) -> Result<(), TooLong> {
         let rest = &self.piece[self.at..];
         // The last byte may be the CR of a CR LF.
-        let cr = self.ends == Ends::Lf && rest.last() == Some(&b'\r');
+        let cr = self.ends_with_cr(rest);
         self.check((self.held.len() + rest.len()).saturating_sub(usize::from(cr)))?;
         self.held.extend_from_slice(&self.piece[self.at..]);
         self.at = self.piece.len();

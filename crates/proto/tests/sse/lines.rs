@@ -30,6 +30,14 @@ fn a_line_ends_with_lf_or_cr_lf_and_the_last_with_the_stream() {
 }
 
 #[test]
+fn only_the_cr_before_the_lf_belongs_to_the_end() {
+    let wanted = (vec!["a\r".to_owned(), "\rb".to_owned()], Some("c\r".to_owned()));
+    for at in 0..10 {
+        assert_eq!(read("a\r\r\n\rb\r\nc\r\r", &[at, 1]), wanted, "cut at {at}");
+    }
+}
+
+#[test]
 fn a_line_over_the_limit_is_refused_before_its_end_comes() {
     let too_long = Some(TooLong::Line { limit: 3 });
     for (text, cut) in [("abcd\n", 9), ("abcd", 2), ("abcd", 9), ("abcde\n", 3)] {

@@ -14,6 +14,7 @@ use mimus_proto::{
     Event, Fields,
     h2::{self, Code, Stream, StreamError},
 };
+use sync_wrapper::SyncWrapper;
 
 use super::{Link, state::State, tunnel::Tunnel};
 use crate::{
@@ -26,7 +27,7 @@ use crate::{
 /// How far the request is.
 enum Sending {
     /// The body waits for the server's word, or for this long (RFC 9110 section 10.1.1).
-    Held(Box<Body>, BoxFuture<'static, ()>),
+    Held(Box<Body>, SyncWrapper<BoxFuture<'static, ()>>),
     /// The body has more to give.
     Body(Box<Body>),
     /// All of it is the machine's.
@@ -102,7 +103,9 @@ impl OnStream {
                 let held = expect_wait.filter(|_| line.fields.contains("expect"));
                 let until = held.and_then(|wait| now.checked_add(wait));
                 let sending = match until {
-                    Some(until) => Sending::Held(body, link.runtime.sleep_until(until)),
+                    Some(until) => {
+                        Sending::Held(body, SyncWrapper::new(link.runtime.sleep_until(until)))
+                    }
                     None => Sending::Body(body),
                 };
                 (sending, Phase::Send, deadlines.idle)
@@ -395,7 +398,7 @@ impl OnStream {
     /// lock: it may be anything, even a response on the same connection.
     fn upload(&mut self, cx: &mut Context<'_>, runtime: &dyn Runtime) -> Result<(), Failure> {
         if let Sending::Held(_, wait) = &mut self.sending
-            && wait.as_mut().poll(cx).is_ready()
+            && wait.get_mut().as_mut().poll(cx).is_ready()
         {
             self.release();
         }

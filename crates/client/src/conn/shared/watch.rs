@@ -98,6 +98,7 @@ impl State {
         self.leader = Leader::Nobody;
         self.watcher.armed = self.drain(cx);
         match self.watcher.armed {
+            _ if self.is_over() => Until::Never,
             true => Until::Woken,
             // A server that always has something to say must not keep others from the thread.
             false => Until::Time(now + QUIET),

@@ -103,7 +103,7 @@ impl blocking::Client {
 
 /// Settings, to be made before the first read.
 impl<M> EventSource<M> {
-    /// All that decides when it connects again.
+    /// All that decides when it connects again, [`reconnect`](Self::reconnect) included.
     pub fn policy(mut self, policy: Policy) -> Self {
         let id = self.source.last_event_id().into_owned();
         self.source = Source::new(policy.clone());
@@ -222,11 +222,13 @@ impl<M: 'static> EventSource<M> {
     /// Sends the request, with the last event ID.
     fn connect(&mut self) -> Result<()> {
         let mut request = self.next_request()?;
+        // Blanks around a value are no part of it on the wire (RFC 9110 section 5.5). An ID that cannot be
+        // said at all ends the source: without it, events would come twice, or not at all.
         let id = self.source.last_event_id();
+        let id = id.trim_matches([' ', '\t']);
         if !id.is_empty() {
             set(&mut request.fields, LAST_EVENT_ID, id.as_bytes())?;
         }
-        drop(id);
         self.source.connecting();
         let opening = call::run::<M>(Arc::clone(&self.client), Ok(request));
         self.link = Link::Opening(SyncWrapper::new(Box::pin(opening)));

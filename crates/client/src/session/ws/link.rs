@@ -3,7 +3,7 @@
 use std::{
     fmt, io,
     io::IoSlice,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::{Duration, Instant},
 };
 
@@ -98,7 +98,8 @@ impl Link {
         }
     }
 
-    /// What waits to be given out, after [`poll_look`](Self::poll_look) said that there is something.
+    /// What waits to be given out, after [`poll_look`](Self::poll_look) said that there is something. If it
+    /// turns out to be wrong, the server hears why with the next call, or when the link is dropped.
     pub(super) fn take_ref(&mut self) -> Result<Option<Message<'_>>> {
         let taken = self.machine.poll().map_err(failed)?;
         if let Some(Message::Close(close)) = &taken {
@@ -109,11 +110,14 @@ impl Link {
 
     /// The same, to keep.
     pub(super) fn take(&mut self) -> Result<Option<OwnedMessage>> {
-        let taken = self.machine.poll_owned().map_err(failed)?;
-        if let Some(OwnedMessage::Close(close)) = &taken {
+        let taken = self.machine.poll_owned();
+        if taken.is_err() {
+            self.say_why();
+        }
+        if let Ok(Some(OwnedMessage::Close(close))) = &taken {
             self.closed = Some(close.clone());
         }
-        Ok(taken)
+        taken.map_err(failed)
     }
 
     /// What the peer said when it closed.
@@ -128,9 +132,7 @@ impl Link {
             let here = match self.machine.look() {
                 Ok(here) => here,
                 Err(error) => {
-                    // Why is said, if it can be said at once.
-                    let _ = self.poll_write(cx);
-                    let _ = self.poll_shut(cx);
+                    self.say_why();
                     return Poll::Ready(Err(failed(error)));
                 }
             };
@@ -261,6 +263,13 @@ impl Link {
         Poll::Ready(Ok(()))
     }
 
+    /// Tells the server why the connection failed, if that can be said at once.
+    fn say_why(&mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        let _ = self.poll_write(&mut cx);
+        let _ = self.poll_shut(&mut cx);
+    }
+
     /// Says goodbye to the transport, in the time that closing may take. What comes of it changes nothing
     /// for anybody.
     fn poll_shut(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -329,6 +338,14 @@ impl Link {
         match self.machine.phase() {
             Phase::Failed(error) => Err(failed(error)),
             _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if matches!(self.machine.phase(), Phase::Failed(_)) && !self.shut {
+            self.say_why();
         }
     }
 }
