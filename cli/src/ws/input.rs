@@ -7,9 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use mimus::{Kind, ws::Message};
-use rustyline::{
-    Config, Editor, ExternalPrinter, error::ReadlineError, history::MemHistory,
-};
+use rustyline::{Config, Editor, ExternalPrinter, error::ReadlineError, history::MemHistory};
 
 use super::Talk;
 use crate::{
@@ -100,9 +98,10 @@ impl Input {
         let mut number = 0;
         while let Some(line) = self.lines.next()? {
             number += 1;
-            let message = self.kind.message(line).map_err(|why| {
-                Failure::new(Exit::Usage, format!("line {number} {why}"))
-            })?;
+            let message = self
+                .kind
+                .message(line)
+                .map_err(|why| Failure::new(Exit::Usage, format!("line {number} {why}")))?;
             match talk.send(message) {
                 Ok(()) => {}
                 // The receiving side tells why, and better.

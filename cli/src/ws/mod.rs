@@ -16,7 +16,9 @@ use std::{
 
 use mimus::{
     Version,
-    ws::{Builder, Close, CloseCode, ConnectError, DeflateOffer, Message, Receiver, Sender, WebSocket},
+    ws::{
+        Builder, Close, CloseCode, ConnectError, DeflateOffer, Message, Receiver, Sender, WebSocket,
+    },
 };
 
 use self::{input::Input, show::Screen};
@@ -117,9 +119,8 @@ fn shaped(mut socket: Builder<Mode>, wanted: &Wanted) -> Builder<Mode> {
     if let Some(wait) = options.close_timeout {
         socket = socket.close_timeout(wait);
     }
-    socket = socket
-        .ping_interval(options.ping_interval)
-        .idle_timeout(wanted.flags.policy.idle_timeout);
+    socket =
+        socket.ping_interval(options.ping_interval).idle_timeout(wanted.flags.policy.idle_timeout);
     match connection.http2 {
         true => socket.prefer_http2(),
         false => socket.version(connection.version().unwrap_or(Version::HTTP_11)),
@@ -132,8 +133,8 @@ fn refused(error: ConnectError<Mode>, proxied: bool) -> Failure {
     if let Some(response) = error.into_http()
         && let Ok(body) = response.bytes()
     {
-        let text = harmless(&body[..body.len().min(REFUSAL)]);
-        text.lines().filter(|line| !line.is_empty()).for_each(tell);
+        let lines = body[..body.len().min(REFUSAL)].split(|byte| *byte == b'\n');
+        lines.filter(|line| !line.is_empty()).for_each(|line| tell(&harmless(line)));
     }
     failure
 }
@@ -217,14 +218,19 @@ fn receive(
     wanted: &Wanted,
 ) -> Result<(), Failure> {
     let watch = wanted.flags.policy.max_time.map(|time| watch(talk, time));
+    let mut enough = false;
     loop {
         let message = match receiver.recv() {
             Ok(Some(message)) => message,
             Ok(None) => break,
             Err(error) => return Err(Failure::of(&error, proxied(wanted))),
         };
+        if enough {
+            continue;
+        }
         screen.show(&message)?;
         if wanted.socket.one_message && matches!(message, Message::Text(_) | Message::Binary(_)) {
+            enough = true;
             talk.close();
         }
     }

@@ -29,7 +29,9 @@ impl Screen {
     pub(super) fn new(printer: Option<Printer>, flags: &SocketFlags, for_terminal: bool) -> Self {
         Screen {
             #[cfg(unix)]
-            before: printer.as_ref().and_then(|_| rustix::termios::tcgetattr(std::io::stdin()).ok()),
+            before: printer
+                .as_ref()
+                .and_then(|_| rustix::termios::tcgetattr(std::io::stdin()).ok()),
             printer,
             for_terminal,
             hex: flags.hex,
@@ -64,7 +66,8 @@ impl Screen {
         let mut line = self.when();
         match self.for_terminal {
             true => {
-                let lines: Vec<_> = text.split('\n').map(|line| harmless(line.as_bytes())).collect();
+                let lines: Vec<_> =
+                    text.split('\n').map(|line| harmless(line.as_bytes())).collect();
                 line.push_str(&lines.join("\n"));
             }
             false => line.push_str(text),

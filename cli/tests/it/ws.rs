@@ -133,12 +133,13 @@ fn the_exit_code_says_how_it_went() {
     let run = ws(&origin, "/ws/close?code=1001&reason=bye", "", &stay);
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("1001") && run.stderr.contains("bye"), "{run:?}");
-    ws(&origin, "/ws/drop", "", &stay).failed(56);
+    ws(&origin, "/ws/drop", "", &stay).failed(18);
     ws(&origin, "/bad-ws/text-surrogate", "", &stay).failed(56);
     ws(&origin, "/ws/count?n=1&size=5000", "", &["--max-message", "1k", "--no-close"]).failed(63);
     let flags = ["--no-close", "--ping-interval", "0.05", "--pong-timeout", "0.1"];
     ws(&origin, "/ws/silent", "", &flags).failed(28);
-    ws(&origin, "/ws/silent", "", &["--no-close", "-m", "0.1", "--close-timeout", "0.1"]).failed(28);
+    ws(&origin, "/ws/silent", "", &["--no-close", "-m", "0.1", "--close-timeout", "0.1"])
+        .failed(28);
     assert_eq!(ws(&origin, "/ws/echo", "", &["--no-such-flag"]).code, Some(2));
     mimus_fed(b"", &["ws", "ftp://localhost/"]).failed(1);
 }

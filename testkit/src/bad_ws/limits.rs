@@ -46,7 +46,7 @@ fn announced() -> Vec<BadWs> {
 }
 
 fn floods() -> Vec<BadWs> {
-    use WsOutcome::{Limit, Protocol, Timeout};
+    use WsOutcome::{Limit, Lost, Protocol, Timeout};
     vec![
         row(
             "fragments-for-ever",
@@ -83,6 +83,7 @@ fn floods() -> Vec<BadWs> {
                 socket.flood(&ping([7; 125]).repeat(100)).await?;
             ),
         )
-        .ends(&[Limit, Protocol, Timeout]),
+        // Over HTTP/2 it may be the server that has enough of the answers.
+        .ends(&[Limit, Protocol, Timeout, Lost]),
     ]
 }

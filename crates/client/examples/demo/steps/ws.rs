@@ -107,7 +107,8 @@ pub async fn refused(demo: &Demo) -> Result {
 
 pub async fn bomb(demo: &Demo) -> Result {
     let url = demo.http("/bad-ws/deflate-bomb");
-    let socket = demo.client()?.websocket(url).max_message(1 << 20).deflate(DeflateOffer::default());
+    let socket =
+        demo.client()?.websocket(url).max_message(1 << 20).deflate(DeflateOffer::default());
     let error = match open(socket).await?.recv().await {
         Err(error) => error,
         Ok(message) => return Err(format!("it was taken: {message:?}").into()),

@@ -343,6 +343,8 @@ impl Attempt {
         let request = self.request.try_clone();
         let mut request = request.ok_or_else(|| Error::request("the request has a body"))?;
         *request.fields_mut() = fields;
+        // RFC 6455 section 4.1: a proxy is asked for a connection, not to forward the handshake.
+        Arc::make_mut(&mut request.settings).transport_mut().tunnel = true;
         Ok(Box::new(request))
     }
 
