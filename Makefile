@@ -116,7 +116,7 @@ bench-budget: bench-deps ## instructions, system calls and allocations against b
 	@$(BENCH) budget --suite $(BUDGETED) $(if $(UPDATE),--update)
 
 .PHONY: bench-idle
-bench-idle: deps ## memory of 10 000 idle pooled connections, plain and TLS; fails over 4 KiB of heap each
+bench-idle: deps ## memory of 10 000 idle connections and WebSockets, plain and TLS; fails over 4 and 8 KiB of heap each
 	@$(CARGO) build --release --locked -p mimus-bench-server -p mimus-bench-idle
 	@$(TARGET)/release/bench-idle
 

@@ -1,4 +1,5 @@
-//! What each of many idle pooled connections of Mimus holds in memory, plain and TLS.
+//! What each of many idle pooled connections, and each of many idle WebSockets, of Mimus holds in memory,
+//! plain and TLS.
 //!
 //! The bench's server, in a process of its own, answers. Each connection is held open by a response that
 //! is not read to its end until all of them are there; then all go back into the pool. What the process
@@ -12,7 +13,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use mimus::{Client, TlsConfig};
+use mimus::{
+    Client, TlsConfig,
+    ws::{ConnectError, MessageRef, WebSocket},
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The second piece of the body comes that late: after `send` has returned, so that the connection stays
@@ -21,7 +25,7 @@ const HELD: &str = "/paced/2/8/200000000";
 /// Descriptors of the process beside its connections.
 const SPARE: u64 = 64;
 
-/// Measures what idle pooled connections of Mimus hold in memory.
+/// Measures what idle pooled connections and WebSockets of Mimus hold in memory.
 #[derive(Parser)]
 struct Args {
     /// Connections.
@@ -30,6 +34,9 @@ struct Args {
     /// Fail if a plain connection holds more bytes of heap.
     #[arg(long, default_value_t = 4_096)]
     max: u64,
+    /// Fail if a WebSocket without TLS holds more bytes of heap.
+    #[arg(long, default_value_t = 8_192)]
+    max_socket: u64,
     /// The server's binary; the one beside this program if not said.
     #[arg(long)]
     server: Option<PathBuf>,
@@ -53,12 +60,21 @@ fn run(args: &Args) -> Result<ExitCode> {
     println!("plain: {plain}");
     let tls = TlsConfig::builder().add_ca(&server.ca).build()?;
     let client = Client::builder().tls(tls).build()?;
+    let secure = client.clone();
     println!("TLS:   {}", measure(client, &server.https, args.count).context("TLS")?);
-    if plain.heap > args.max {
-        eprintln!("bench-idle: a plain connection holds more than {} bytes of heap", args.max);
-        return Ok(ExitCode::FAILURE);
+    let socket = measure_sockets(&Client::new(), &server.http, args.count).context("ws")?;
+    println!("ws:    {socket}");
+    println!("wss:   {}", measure_sockets(&secure, &server.https, args.count).context("wss")?);
+    let mut code = ExitCode::SUCCESS;
+    for (what, held, max) in
+        [("connection", plain, args.max), ("WebSocket", socket, args.max_socket)]
+    {
+        if held.heap > max {
+            eprintln!("bench-idle: a plain {what} holds more than {max} bytes of heap");
+            code = ExitCode::FAILURE;
+        }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 /// What each connection holds, in bytes.
@@ -68,10 +84,21 @@ struct Held {
     resident: u64,
 }
 
+impl Held {
+    fn since(before: &Memory, after: &Memory, count: usize) -> Self {
+        let each = |now: u64, then: u64| now.saturating_sub(then) / count as u64;
+        Held {
+            count,
+            heap: each(after.heap, before.heap),
+            resident: each(after.resident, before.resident),
+        }
+    }
+}
+
 impl std::fmt::Display for Held {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { count, heap, resident } = self;
-        write!(f, "{count} idle connections, each {heap} bytes of heap, {resident} resident")
+        write!(f, "{count} idle, each {heap} bytes of heap, {resident} resident")
     }
 }
 
@@ -83,14 +110,42 @@ fn measure(client: Client, base: &str, count: usize) -> Result<Held> {
         use_at_once(&client, &url, 1).await?;
         let before = Memory::now()?;
         use_at_once(&client, &url, count + 1).await?;
-        let after = Memory::now()?;
-        let each = |now: u64, then: u64| now.saturating_sub(then) / count as u64;
-        Ok(Held {
-            count,
-            heap: each(after.heap, before.heap),
-            resident: each(after.resident, before.resident),
-        })
+        Ok(Held::since(&before, &Memory::now()?, count))
     })
+}
+
+/// The same of WebSockets on which a message went each way.
+fn measure_sockets(client: &Client, base: &str, count: usize) -> Result<Held> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let url = format!("{base}/ws");
+    runtime.block_on(async {
+        let mut sockets = vec![talk_once(client, &url).await?];
+        sockets.reserve_exact(count);
+        let before = Memory::now()?;
+        for _ in 0..count {
+            sockets.push(talk_once(client, &url).await?);
+        }
+        let held = Held::since(&before, &Memory::now()?, count);
+        // All of them were open while that was measured.
+        for socket in &mut sockets {
+            exchange(socket).await?;
+        }
+        Ok(held)
+    })
+}
+
+async fn talk_once(client: &Client, url: &str) -> Result<WebSocket> {
+    let mut socket = client.websocket(url).connect().await.map_err(ConnectError::into_error)?;
+    exchange(&mut socket).await?;
+    Ok(socket)
+}
+
+/// As much as a chat or a feed says at once.
+async fn exchange(socket: &mut WebSocket) -> Result<()> {
+    socket.send_binary(&[7; 1024]).await?;
+    let back = socket.recv_ref().await?.context("the server closed")?;
+    ensure!(back == MessageRef::Binary(&[7; 1024]), "the server says something else");
+    Ok(())
 }
 
 /// Uses `count` connections at once, and leaves them idle.

@@ -133,8 +133,8 @@ fn refused(error: ConnectError<Mode>, proxied: bool) -> Failure {
     if let Some(response) = error.into_http()
         && let Ok(body) = response.bytes()
     {
-        let text = harmless(&body[..body.len().min(REFUSAL)]);
-        text.lines().filter(|line| !line.is_empty()).for_each(tell);
+        let lines = body[..body.len().min(REFUSAL)].split(|byte| *byte == b'\n');
+        lines.filter(|line| !line.is_empty()).for_each(|line| tell(&harmless(line)));
     }
     failure
 }
@@ -218,14 +218,19 @@ fn receive(
     wanted: &Wanted,
 ) -> Result<(), Failure> {
     let watch = wanted.flags.policy.max_time.map(|time| watch(talk, time));
+    let mut enough = false;
     loop {
         let message = match receiver.recv() {
             Ok(Some(message)) => message,
             Ok(None) => break,
             Err(error) => return Err(Failure::of(&error, proxied(wanted))),
         };
+        if enough {
+            continue;
+        }
         screen.show(&message)?;
         if wanted.socket.one_message && matches!(message, Message::Text(_) | Message::Binary(_)) {
+            enough = true;
             talk.close();
         }
     }

@@ -133,7 +133,7 @@ fn the_exit_code_says_how_it_went() {
     let run = ws(&origin, "/ws/close?code=1001&reason=bye", "", &stay);
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("1001") && run.stderr.contains("bye"), "{run:?}");
-    ws(&origin, "/ws/drop", "", &stay).failed(56);
+    ws(&origin, "/ws/drop", "", &stay).failed(18);
     ws(&origin, "/bad-ws/text-surrogate", "", &stay).failed(56);
     ws(&origin, "/ws/count?n=1&size=5000", "", &["--max-message", "1k", "--no-close"]).failed(63);
     let flags = ["--no-close", "--ping-interval", "0.05", "--pong-timeout", "0.1"];

@@ -105,7 +105,9 @@ fn fields() -> Vec<BadWs> {
             head.replace("101 Switching Protocols", "102 Processing")
         })
         .ends(&[WsOutcome::Lost, WsOutcome::Timeout, WsOutcome::Protocol]),
-        changed("version-1-0", "101 of HTTP/1.0", |_, head| head.replace("HTTP/1.1", "HTTP/1.0")),
+        changed("version-1-0", "101 of HTTP/1.0", |_, head| head.replace("HTTP/1.1", "HTTP/1.0"))
+            // RFC 6455 has a client look at the status alone; RFC 9110 section 7.8 knows no Upgrade there.
+            .ends(&[WsOutcome::Protocol, WsOutcome::Closed]),
         changed("length-with-101", "101 with Content-Length (RFC 9110, 8.6)", |_, head| {
             with(&head, "content-length: 4")
         })

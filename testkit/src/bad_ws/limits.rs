@@ -83,7 +83,7 @@ fn floods() -> Vec<BadWs> {
                 socket.flood(&ping([7; 125]).repeat(100)).await?;
             ),
         )
-        // Who stops listening may find the connection gone.
+        // Over HTTP/2 it may be the server that has enough of the answers.
         .ends(&[Limit, Protocol, Timeout, Lost]),
     ]
 }

@@ -62,7 +62,7 @@ async fn judge(b: &Bench, row: &BadWs, version: Version) -> Result<(), String> {
         return Err(format!("took {:?}", started.elapsed()));
     }
     let outcome = match &ended {
-        Ok(()) => Some(WsOutcome::Closed),
+        Ok(outcome) => Some(*outcome),
         Err(error) => outcome(error.kind()),
     };
     let Some(outcome) = outcome.filter(|outcome| row.right.contains(outcome)) else {
@@ -124,13 +124,13 @@ async fn told(b: &Bench, row: &BadWs) -> Result<(), String> {
     }
 }
 
-/// Does what the row asks for: how many messages there were, and how it ended.
+/// Does what the row asks for: how many messages there were, and how it ended, by itself or by patience.
 async fn meet(
     b: &Bench,
     client: &Client,
     row: &BadWs,
     version: Version,
-) -> (u64, Result<(), Error>) {
+) -> (u64, Result<WsOutcome, Error>) {
     let limit = if row.right.contains(&WsOutcome::Timeout) { PATIENCE } else { SOON };
     let port = if version == Version::HTTP_2 { Port::H2c } else { Port::Http };
     let url = b.origin.url(port, &format!("/bad-ws/{}", row.name)).unwrap();
@@ -152,19 +152,16 @@ async fn meet(
         Err(error) => return (0, Err(error.into_error())),
     };
     if row.ask == WsAsk::Close {
-        return (0, socket.close(CloseCode::NORMAL, "").await.map(drop));
+        return (0, socket.close(CloseCode::NORMAL, "").await.map(|_| WsOutcome::Closed));
     }
     let (mut messages, until) = (0, Instant::now() + limit);
     loop {
         match socket.recv().await {
             Ok(Some(Message::Text(_) | Message::Binary(_))) => messages += 1,
             Ok(Some(_)) if Instant::now() < until => {}
-            // Who is asked without end stops listening at some time, and says why.
-            Ok(Some(_)) => {
-                let close = socket.close(CloseCode::TOO_BIG, "enough").await;
-                return (messages, close.map(drop));
-            }
-            Ok(None) => return (messages, Ok(())),
+            // Who is asked without end stops listening at some time.
+            Ok(Some(_)) => return (messages, Ok(WsOutcome::Timeout)),
+            Ok(None) => return (messages, Ok(WsOutcome::Closed)),
             Err(error) => return (messages, Err(error)),
         }
     }
