@@ -39,7 +39,7 @@ pub async fn over_http2(demo: &Demo) -> Result {
 }
 
 /// Thousands of messages in as few writes as they fit into, back in order, and a close.
-async fn talk(mut socket: WebSocket, version: Version) -> Result {
+async fn talk(socket: WebSocket, version: Version) -> Result {
     ensure!(socket.handshake().version() == version, "{:?}", socket.handshake().version());
     let started = Instant::now();
     let (mut receiver, mut sender) = socket.split();
