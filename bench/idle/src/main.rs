@@ -7,9 +7,12 @@
 
 #![expect(clippy::print_stdout, reason = "it is what a measuring program is for")]
 
+use std::future::{Future as _, poll_fn};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::task::Poll;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -62,6 +65,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     let client = Client::builder().tls(tls).build()?;
     let secure = client.clone();
     println!("TLS:   {}", measure(client, &server.https, args.count).context("TLS")?);
+    // Their descriptors are for the sockets.
+    secure.close_idle();
     let socket = measure_sockets(&Client::new(), &server.http, args.count).context("ws")?;
     println!("ws:    {socket}");
     println!("wss:   {}", measure_sockets(&secure, &server.https, args.count).context("wss")?);
@@ -124,6 +129,12 @@ fn measure_sockets(client: &Client, base: &str, count: usize) -> Result<Held> {
         let before = Memory::now()?;
         for _ in 0..count {
             sockets.push(talk_once(client, &url).await?);
+        }
+        // An idle socket is one that somebody waits on.
+        for socket in &mut sockets {
+            let mut next = pin!(socket.recv());
+            let waits = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx).is_pending())).await;
+            ensure!(waits, "the server says something unasked");
         }
         let held = Held::since(&before, &Memory::now()?, count);
         // All of them were open while that was measured.

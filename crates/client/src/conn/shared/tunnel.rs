@@ -96,7 +96,12 @@ impl Tunnel {
             });
             match polled {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => {}
+                // There is news, which may be the other half's: who drives wakes nobody of its own stream.
+                Poll::Ready(None) => {
+                    if let Some(other) = self.halves.take(half.other()) {
+                        other.wake();
+                    }
+                }
                 Poll::Ready(Some((done, lost))) => {
                     drop(self.halves.take(half));
                     if lost && let Some(other) = self.halves.take(half.other()) {
