@@ -431,8 +431,10 @@ impl Client {
         }
         if let Some(event) = slot.pop() {
             conn.unread -= super::stream::weight(&event);
-            if matches!(event, Event::Data(_)) && !conn.is_over() {
-                conn.grant_stream(stream.slot);
+            if !conn.is_over() {
+                if matches!(event, Event::Data(_)) {
+                    conn.grant_stream(stream.slot);
+                }
                 conn.grant_connection();
             }
             return Ok(Some(event));
