@@ -284,8 +284,10 @@ impl<'a> Known<'a> {
     }
 
     fn text(&self, text: &str) -> Result<Accepted> {
-        let scheme = text.split_once(':').filter(|_| self.web_socket);
-        let http = match scheme {
+        if !self.web_socket {
+            return self.targets.parse(text).map(Accepted);
+        }
+        let http = match text.split_once(':') {
             Some((ws, rest)) if ws.eq_ignore_ascii_case("ws") => Some(["http:", rest].concat()),
             Some((wss, rest)) if wss.eq_ignore_ascii_case("wss") => Some(["https:", rest].concat()),
             _ => None,
