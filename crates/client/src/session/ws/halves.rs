@@ -16,6 +16,7 @@ use mimus_net::{Wait, rt};
 use super::{
     Close, CloseCode, CloseRef, Message, MessageRef, Prepared,
     link::{Link, Machine},
+    sending::sending_calls,
 };
 use crate::{
     Async, Blocking, Error, Result,
@@ -175,6 +176,10 @@ impl<M> Sender<M> {
         queue: impl FnOnce(&mut Machine) -> Result<(), mimus_proto::ApiMisuse>,
     ) -> Result<()> {
         self.queued(queue).await?;
+        self.written().await
+    }
+
+    async fn written(&mut self) -> Result<()> {
         poll_fn(|cx| self.poll_flush(cx)).await
     }
 }
@@ -183,71 +188,6 @@ impl<M> Sender<M> {
 macro_rules! calls {
     ($mode:ty, [$($async:tt)?], |$call:ident| $run:expr) => {
         impl Sender<$mode> {
-            /// Sends a message, and waits until it is written.
-            ///
-            /// # Errors
-            /// As for [`WebSocket::send`](super::WebSocket::send), and so below.
-            pub $($async)? fn send(&mut self, message: impl Into<Message>) -> Result<()> {
-                let message = message.into();
-                let $call = self.sent(|machine| machine.send_owned(message));
-                $run
-            }
-
-            /// Sends a message of text.
-            ///
-            /// # Errors
-            /// As for [`send`](Self::send).
-            pub $($async)? fn send_text(&mut self, text: &str) -> Result<()> {
-                let $call = self.sent(|machine| machine.send(MessageRef::Text(text)));
-                $run
-            }
-
-            /// Sends a message of bytes.
-            ///
-            /// # Errors
-            /// As for [`send`](Self::send).
-            pub $($async)? fn send_binary(&mut self, bytes: &[u8]) -> Result<()> {
-                let $call = self.sent(|machine| machine.send(MessageRef::Binary(bytes)));
-                $run
-            }
-
-            /// Sends messages that were put into frames before.
-            ///
-            /// # Errors
-            /// As for [`send`](Self::send).
-            pub $($async)? fn send_prepared(&mut self, messages: &Prepared) -> Result<()> {
-                let $call = self.sent(|machine| machine.send_prepared(messages));
-                $run
-            }
-
-            /// Asks the server for a pong with the same payload, of at most 125 bytes.
-            ///
-            /// # Errors
-            /// As for [`send`](Self::send).
-            pub $($async)? fn ping(&mut self, payload: &[u8]) -> Result<()> {
-                let $call = self.sent(|machine| machine.send(MessageRef::Ping(payload)));
-                $run
-            }
-
-            /// Queues a message, to go out with the next flush, or when much waits.
-            ///
-            /// # Errors
-            /// As for [`send`](Self::send).
-            pub $($async)? fn feed(&mut self, message: impl Into<Message>) -> Result<()> {
-                let message = message.into();
-                let $call = self.queued(|machine| machine.send_owned(message));
-                $run
-            }
-
-            /// Waits until everything that was queued is written.
-            ///
-            /// # Errors
-            /// As for [`send`](Self::send).
-            pub $($async)? fn flush(&mut self) -> Result<()> {
-                let $call = poll_fn(|cx| self.poll_flush(cx));
-                $run
-            }
-
             /// Says that the connection is to be closed. The receiver then gives what still comes, the
             /// server's close, and `None`.
             ///
@@ -264,6 +204,7 @@ macro_rules! calls {
 
 calls!(Async, [async], |call| call.await);
 calls!(Blocking, [], |call| rt::Blocking::block_on(call));
+sending_calls!(Sender);
 
 impl Sink<Message> for Sender {
     type Error = Error;

@@ -40,6 +40,7 @@ mod connect;
 mod halves;
 mod link;
 mod reconnect;
+mod sending;
 mod socket;
 
 pub use connect::{Builder, ConnectError, Handshake};
