@@ -222,10 +222,7 @@ impl Sink<Message> for Sender {
     }
 
     fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if self.shared.lock().is_open() {
-            let close = CloseRef { code: CloseCode::NORMAL, reason: "" };
-            self.queue(|machine| machine.send(MessageRef::Close(Some(close))))?;
-        }
+        self.shared.change(|link| link.begin_close(CloseCode::NORMAL, ""))?;
         Sender::poll_flush(&self, cx)
     }
 }

@@ -242,7 +242,7 @@ impl Link {
     }
 
     /// Whether no close was sent or came, and nothing failed.
-    pub(super) fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         self.machine.phase() == Phase::Open
     }
 
@@ -251,12 +251,16 @@ impl Link {
         (self.machine.phase(), self.shut)
     }
 
-    /// Closes the connection in order, dropping what still comes.
-    pub(super) fn poll_close(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<Result<()>> {
-        if self.is_open() {
-            let close = Close { code: CloseCode::NORMAL, reason: "" };
-            self.queue(|machine| machine.send(Message::Close(Some(close))))?;
+    /// Says that the connection is to be closed, unless it is on its way to that.
+    pub(super) fn begin_close(&mut self, code: CloseCode, reason: &str) -> Result<()> {
+        if !self.is_open() {
+            return Ok(());
         }
+        self.queue(|machine| machine.send(Message::Close(Some(Close { code, reason }))))
+    }
+
+    /// Waits until a connection that is being closed is, dropping what still comes.
+    pub(super) fn poll_closed(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<Result<()>> {
         while ready!(self.poll_look(cx, wait))? {
             self.take_ref()?;
         }

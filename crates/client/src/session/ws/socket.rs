@@ -13,7 +13,7 @@ use futures_sink::Sink;
 use mimus_net::{Wait, rt};
 
 use super::{
-    Close, CloseCode, CloseRef, Handshake, Message, MessageRef, Prepared, Receiver, Sender, halves,
+    Close, CloseCode, Handshake, Message, MessageRef, Prepared, Receiver, Sender, halves,
     link::{Link, Machine},
     sending::sending_calls,
 };
@@ -104,11 +104,8 @@ impl<M> WebSocket<M> {
     }
 
     async fn closed(&mut self, code: CloseCode, reason: &str) -> Result<Option<Close>> {
-        if self.link.is_open() {
-            let close = CloseRef { code, reason };
-            self.link.queue(|machine| machine.send(MessageRef::Close(Some(close))))?;
-        }
-        while self.receive_ref().await?.is_some() {}
+        self.link.begin_close(code, reason)?;
+        poll_fn(|cx| self.link.poll_closed(cx, Wait::Alone)).await?;
         Ok(self.link.peer_close())
     }
 }
@@ -186,7 +183,8 @@ impl Sink<Message> for WebSocket {
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.link.poll_close(cx, Wait::Alone)
+        self.link.begin_close(CloseCode::NORMAL, "")?;
+        self.link.poll_closed(cx, Wait::Alone)
     }
 }
 
