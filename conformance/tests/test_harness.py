@@ -10,10 +10,12 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE))
 
+from areas.h2 import h2spec  # noqa: E402
 from harness.checks import Book, Failed, Skipped, expect_eq  # noqa: E402
 from harness.client import Client  # noqa: E402
 from harness.servers import Broken, Server, Unavailable, find, free_port  # noqa: E402
@@ -139,6 +141,27 @@ class Runner(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130, err)
+
+
+class H2spec(Scratch):
+    def failing(self, *seen: str) -> set[str]:
+        told = "\n".join(f"  × {number}: case\n    Actual: {what}" for number, what in enumerate(seen))
+        passed = h2spec.CASES - len(seen)
+        judge = self.folder / "h2specd"
+        judge.write_text(
+            f"#!/bin/sh\ncat <<'END'\n{told}\nFailures:\n{told}\n"
+            f"{h2spec.CASES} tests, {passed} passed, 0 skipped, {len(seen)} failed\nEND\n"
+        )
+        judge.chmod(0o755)
+        lab = SimpleNamespace(client=self.client("true"), folder=self.folder, tools=self.folder)
+        return h2spec.failing(lab, secure=False)
+
+    def test_a_case_that_fails_is_told(self):
+        self.assertEqual(self.failing("Timeout", "PING Frame"), {"0: case", "1: case"})
+
+    def test_a_reset_is_the_close_that_was_wanted(self):
+        reset = "Error: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer"
+        self.assertEqual(self.failing(reset, "Error: unexpected EOF"), {"1: case"})
 
 
 class Checks(unittest.TestCase):
