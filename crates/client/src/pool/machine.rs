@@ -114,6 +114,14 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         self.queue(key, expects, now, effects)
     }
 
+    /// The shared connections of a key.
+    pub fn shared_of(&self, hash: u64, is_key: impl Fn(&K) -> bool) -> impl Iterator<Item = &S> {
+        let same = |&index: &usize| self.keys[index].hash == hash && is_key(&self.keys[index].key);
+        let entry = self.table.find(hash, same).map(|&index| &self.keys[index]);
+        let members = entry.into_iter().flat_map(|entry| &entry.members);
+        members.filter_map(|&index| self.members.get(index)).map(|kept| &kept.conn)
+    }
+
     /// A place in the queue; unless, in its turn, the newcomer can be served from what is idle.
     #[cold]
     fn queue(

@@ -123,6 +123,17 @@ impl<K, C, S: Shareable> SharedPool<K, C, S> {
         }
     }
 
+    /// Whether a shared connection of this key is open that satisfies `suits`, which is asked under
+    /// the pool's lock.
+    pub fn has_shared(
+        &self,
+        hash: u64,
+        is_key: impl Fn(&K) -> bool,
+        suits: impl Fn(&S) -> bool,
+    ) -> bool {
+        self.inner.lock().pool.shared_of(hash, is_key).any(suits)
+    }
+
     /// Closes every idle connection.
     pub fn close_idle(&self, now: Instant) {
         self.inner.update(|pool, effects| pool.close_idle(now, effects));

@@ -34,6 +34,7 @@ on_every_runtime!(
     many_that_are_fed_go_out_together,
     compression_is_used_as_agreed,
     sockets_over_http2_share_a_connection,
+    a_socket_shares_a_connection_that_is_open,
     a_lost_socket_is_made_anew,
 );
 
@@ -391,6 +392,25 @@ async fn sockets_over_http2_share_a_connection(b: Bench) {
     let url = b.origin.url(Port::H2c, "/get").unwrap();
     client.get(url).version(Version::HTTP_2).send().await.unwrap();
     assert_eq!(b.origin.accepted(Port::H2c), 1);
+}
+
+async fn a_socket_shares_a_connection_that_is_open(b: Bench) {
+    let client = b.client();
+    let begin = || {
+        let builder = client.websocket(b.origin.url(Port::H2OrHttp1, "/ws/echo").unwrap());
+        builder.share_http2().connect()
+    };
+    let mut first = begin().await.unwrap();
+    assert_eq!(first.handshake().version(), Version::HTTP_11);
+    let url = b.origin.url(Port::H2OrHttp1, "/get").unwrap();
+    client.get(url).send().await.unwrap().bytes().await.unwrap();
+    let mut second = begin().await.unwrap();
+    assert_eq!(second.handshake().version(), Version::HTTP_2);
+    for socket in [&mut first, &mut second] {
+        socket.send_text("both").await.unwrap();
+        assert_eq!(socket.recv().await.unwrap(), Some(Message::Text("both".into())));
+    }
+    assert_eq!(b.origin.accepted(Port::H2OrHttp1), 2);
 }
 
 async fn a_lost_socket_is_made_anew(b: Bench) {

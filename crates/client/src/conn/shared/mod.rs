@@ -120,6 +120,14 @@ impl Shared {
         self.0.offers_tunnels().await
     }
 
+    /// Whether the server is known to take extended CONNECT, and the connection new streams.
+    pub(crate) fn takes_tunnels(&self) -> bool {
+        self.0.with(|state| {
+            let offers = state.machine.peer_settings().is_some_and(|peer| peer.connect_protocol);
+            offers && state.machine.can_open() != Err(Busy::Going)
+        })
+    }
+
     /// A place for who dialled, on a connection that nobody else knows.
     pub(crate) fn reserve_first(&self) -> Reserved {
         self.0.lock().reserved += 1;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Async, Blocking, ConnectionInfo, Error, Kind, Protocol, Request, RequestBuilder, Response,
-    Result, call, client,
+    Result, call, client, conn::Shared, route::RouteRef,
 };
 
 /// Builds a [`WebSocket`]. Mistakes are kept until [`connect`](Self::connect).
@@ -45,6 +45,8 @@ enum Over {
     Http2,
     /// HTTP/2 if the server takes WebSockets there, else HTTP/1.1.
     Either,
+    /// As either, if a connection of HTTP/2 is open that takes them, else HTTP/1.1.
+    Open,
 }
 
 /// What both ends agreed on, and how the server said so.
@@ -209,6 +211,14 @@ impl<M> Builder<M> {
         self
     }
 
+    /// Begins it over a connection of HTTP/2 to the same origin, if one is open and its server has said
+    /// that it takes WebSockets, and over HTTP/1.1 otherwise, as browsers do. No connection is made to
+    /// find out.
+    pub fn share_http2(mut self) -> Self {
+        self.plan.over = Over::Open;
+        self
+    }
+
     /// The most bytes of a message that comes, inflated. 16 MiB unless set.
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.plan.config.limits.message = bytes;
@@ -299,11 +309,20 @@ impl Attempt {
         match self.plan.over {
             Over::Http1 => self.over_http1().await,
             Over::Http2 => self.over_http2().await,
-            Over::Either => match self.over_http2().await {
+            Over::Open if !self.has_open()? => self.over_http1().await,
+            Over::Either | Over::Open => match self.over_http2().await {
                 Err(error) if error.error().kind() == Kind::NotOffered => self.over_http1().await,
                 begun => begun,
             },
         }
+    }
+
+    /// Whether a connection is open on which it can be begun.
+    fn has_open(&self) -> Result<bool> {
+        let request = self.request(Offer::append_connect)?;
+        let route = RouteRef::of(&request, self.client.runtime())?;
+        let pool = &self.client.pool;
+        Ok(pool.has_shared(pool.hash_of(&route), |r| route.matches(r), Shared::takes_tunnels))
     }
 
     /// RFC 6455 section 4.1.
@@ -323,7 +342,7 @@ impl Attempt {
         let mut request = self.request(Offer::append_connect)?;
         request.method = Method::CONNECT;
         request.protocol = Some(Protocol::new("websocket"));
-        if self.plan.over == Over::Http2 {
+        if self.plan.over != Over::Either {
             Arc::make_mut(&mut request.settings).version = Some(Version::HTTP_2);
         }
         let response = call::run(Arc::clone(&self.client), Ok(request)).await?;
