@@ -12,5 +12,6 @@ mod http2;
 mod rig;
 mod show;
 mod sse;
+mod terminal;
 mod transport;
 mod ws;
