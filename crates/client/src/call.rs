@@ -278,7 +278,9 @@ impl<'a> Call<'a> {
                 }
                 Acquired::Shared(shared) => {
                     let place = Reserved::new(shared);
-                    if place.is_alive(|idle_since| self.probe(idle_since, now)) {
+                    if place.is_alive(|idle_since| self.probe(idle_since, now))
+                        && !self.is_unwelcome(route, place.connection())
+                    {
                         return Ok(Ready::Shared(place));
                     }
                     drop(place);

@@ -77,10 +77,33 @@ impl Call<'_> {
         }
         let place = Reserved::new(conn.clone());
         let fit = place.is_alive(|idle_since| self.probe(idle_since, now))
+            && !conn.excludes(route, &self.origin())
             && (self.request.protocol.is_none() || conn.takes_tunnels())
             && (conn.info().tls.as_ref())
                 .is_some_and(|shown| route.transport().tls.accepts_for(host, shown));
         fit.then_some(place)
+    }
+
+    /// The request's origin as RFC 6454 section 6.2 writes it.
+    fn origin(&self) -> String {
+        self.request.target.url.origin().ascii_serialization()
+    }
+
+    /// Whether the server has come to say, on a connection that was made for another origin, that it is not
+    /// there for the request's (RFC 8336 section 2.4). The two part.
+    #[inline]
+    pub(crate) fn is_unwelcome(&self, route: &RouteRef<'_>, conn: &Shared) -> bool {
+        let unwelcome = conn.may_span() && conn.excludes(route, &self.origin());
+        if unwelcome {
+            self.part(route);
+        }
+        unwelcome
+    }
+
+    /// Has the route served by no connection that was made for another, until it joins one.
+    fn part(&self, route: &RouteRef<'_>) {
+        let pool = &self.client.pool;
+        pool.part(pool.hash_of(route), |r| route.matches(r));
     }
 
     /// Whether the server does not serve the request's origin on this connection, which was made for
@@ -98,8 +121,7 @@ impl Call<'_> {
         tracing::debug!(host = authority, "the origin wants a connection of its own");
         // In this order: who joins meanwhile looks there under the lock that parting takes.
         self.client.apart_origins.insert(authority);
-        let pool = &self.client.pool;
-        pool.part(pool.hash_of(&route), |r| route.matches(r));
+        self.part(&route);
         self.body_is_there() && !std::mem::replace(&mut self.memory.misdirected, true)
     }
 }

@@ -69,6 +69,11 @@ impl Reserved {
         self.on.offers_tunnels().await
     }
 
+    /// What it is on.
+    pub(crate) fn connection(&self) -> &Shared {
+        &self.on
+    }
+
     /// Whether the place can be used: see [`Shared::is_alive`].
     pub(crate) fn is_alive(&self, probe: impl FnOnce(Instant) -> Probe) -> bool {
         self.on.is_alive(probe)

@@ -62,6 +62,9 @@
 //! one of their own. Its unit counts for the key that it was opened for, and when it leaves, it leaves all
 //! of them. A key can [part](machine::Pool::part) again from what is not its own.
 //!
+//! Who asks has a permit already, because only a dial resolves names: under a limit that binds, the first
+//! call of a key waits for room, though another's connection would have served it.
+//!
 //! Nobody tells the pool when a shared connection becomes idle while nobody waits: it asks when it
 //! matters, for statistics, expiry or room.
 

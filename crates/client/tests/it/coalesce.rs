@@ -27,6 +27,7 @@ on_every_runtime!(
     a_misdirected_request_is_made_again_on_a_connection_of_its_own,
     a_server_may_misdirect_on_its_own_connection_too,
     a_body_that_cannot_be_sent_again_is_not,
+    a_server_says_whom_it_is_there_for,
     calls_that_come_together_join_together,
     cold_calls_to_both_are_served,
     a_lost_connection_is_lost_for_both,
@@ -249,6 +250,28 @@ async fn a_body_that_cannot_be_sent_again_is_not(b: Bench) {
         assert_eq!(post.send().await.unwrap().status().as_u16(), status);
     }
     assert_eq!(b.origin.accepted(Port::H2), 2);
+}
+
+/// RFC 8336.
+async fn a_server_says_whom_it_is_there_for(b: Bench) {
+    for (row, expected) in [
+        ("origin-other", 2),
+        ("origin-empty", 2),
+        ("origin-cut-off", 2),
+        ("origin-both", 1),
+        ("origin-flagged", 1),
+        ("origin-on-a-stream", 1),
+    ] {
+        let at = b.origin.bad_h2(row, true).unwrap();
+        // The rows name origins without a port.
+        let client = b.builder().coalesce(true).resolve(ONE, None, [at]).resolve(OTHER, None, [at]);
+        let client = client.build().unwrap();
+        b.origin.reset();
+        for host in [ONE, OTHER, OTHER, ONE] {
+            assert_eq!(get(&client, format!("https://{host}/")).await, 200, "{row}");
+        }
+        assert_eq!(b.origin.accepted(Port::BadH2), expected, "{row}");
+    }
 }
 
 async fn calls_that_come_together_join_together(b: Bench) {

@@ -89,6 +89,17 @@ impl Shared {
         self.0.with(|state| Arc::clone(&state.info))
     }
 
+    /// Whether it may serve others than the route that it was made for.
+    pub(crate) fn may_span(&self) -> bool {
+        self.0.home.is_some()
+    }
+
+    /// Whether it was made for another route than this, whose origin the server says it is not there for
+    /// (RFC 8336).
+    pub(crate) fn excludes(&self, route: &RouteRef<'_>, origin: &str) -> bool {
+        self.0.is_anothers(route) && self.0.lock().machine.excludes(origin)
+    }
+
     /// Whether the server has said that it takes extended CONNECT.
     pub(crate) fn takes_tunnels(&self) -> bool {
         self.0.lock().machine.peer_settings().is_some_and(|peer| peer.connect_protocol)
