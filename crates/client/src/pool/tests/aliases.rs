@@ -315,7 +315,7 @@ fn dial(pool: &Pool, key: u32) -> DialPermit<u32, u32, Mock> {
 fn a_permit_that_joins_nothing_can_still_dial() {
     let (pool, now) = (Pool::new(Limits::default()), Instant::now());
     let mock = Mock::dialled(A, 9, now);
-    let member = dial(&pool, 1).shared(mock.clone(), Some(at(1)), now);
+    let member = dial(&pool, 1).shared(mock, Some(at(1)), now);
     let permit = dial(&pool, 2);
     let found = pool.standing_at(&[at(1)], |&key| key == 1, now);
     let [standing] = &found[..] else { panic!("one was due") };
