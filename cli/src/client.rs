@@ -47,6 +47,7 @@ pub(crate) fn build(
         .socket_options(socket_options(&flags.connection)?)
         .tls(tls(&flags.tls)?)
         .early_data(flags.tls.early_data)
+        .coalesce(flags.connection.coalesce)
         .decode(flags.request.compressed.then(DecodeLimits::default))
         .body_limit(flags.output.max_filesize)
         .expect_continue(flags.request.expect100_timeout)
@@ -86,6 +87,7 @@ pub(crate) fn for_grpc(flags: &GrpcFlags) -> Result<blocking::Client, Failure> {
         .version(flags.connection.version())
         .proxy_tunnel(flags.connection.proxytunnel)
         .socket_options(socket_options(&flags.connection)?)
+        .coalesce(flags.connection.coalesce)
         .tls(tls(&flags.tls)?);
     if let Some(path) = &flags.connection.unix_socket {
         builder = builder.unix_socket(path);

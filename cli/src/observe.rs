@@ -126,7 +126,7 @@ impl Record {
                 self.num_connects += 1;
                 self.link = Some(Link { info: (*connection).clone(), fresh: true });
             }
-            Observation::Reused { connection } => {
+            Observation::Reused { connection } | Observation::Coalesced { connection } => {
                 self.link = Some(Link { info: (*connection).clone(), fresh: false });
             }
             Observation::Sending { method, url, target, version, fields, .. } => {

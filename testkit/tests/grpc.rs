@@ -6,8 +6,8 @@ mod common;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use common::origin;
 use common::two::*;
+use common::{PATIENCE, origin};
 use h2::Reason;
 use http::Request;
 use mimus_testkit::{grpc_bad, grpc_descriptors};
@@ -196,8 +196,10 @@ fn calls_go_wrong_each_in_its_way() {
         for row in grpc_bad() {
             let body = framed(&[]);
             let asked = ask(&mut send, call(row.path), &body);
-            let got = tokio::time::timeout(Duration::from_secs(3), asked).await;
             let never = row.path.ends_with("Silent") || row.path.ends_with("Stalled");
+            // On a slow machine the others may take their time; these do not answer there either.
+            let limit = if never { Duration::from_millis(500) } else { PATIENCE };
+            let got = tokio::time::timeout(limit, asked).await;
             assert_eq!(got.is_err(), never, "{}", row.path);
             match got {
                 Err(_) => {}

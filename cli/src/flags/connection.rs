@@ -52,6 +52,13 @@ pub(crate) struct ConnectionFlags {
     #[arg(long, overrides_with_all = ["http1_1", "http2"])]
     pub(crate) http2_prior_knowledge: bool,
 
+    /// Let an HTTP/2 connection serve other hosts at its address that its certificate is valid for
+    ///
+    /// As browsers do (RFC 9113 section 9.1.1). A host that answers 421 gets a connection of its own.
+    /// Not with --insecure, --cert or a proxy.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) coalesce: bool,
+
     /// Take ADDRESS for HOST and PORT, without asking a resolver
     #[arg(long, value_name = "HOST:PORT:ADDRESS", hide_short_help = true)]
     pub(crate) resolve: Vec<ResolveRule>,

@@ -132,6 +132,10 @@ impl Hook for Verbose {
     fn observe(&self, happened: &Observation<'_>) {
         match happened {
             Observation::Connected { connection } => self.connected(connection),
+            Observation::Coalesced { connection } => {
+                let peer = connection.peer.map(|addr| format!(" to {addr}")).unwrap_or_default();
+                self.remark(&format!("the connection{peer} serves this host as well"));
+            }
             Observation::Reused { connection } => {
                 let peer = connection.peer.map(|addr| format!(" to {addr}")).unwrap_or_default();
                 self.remark(&format!("the connection{peer} is used again"));

@@ -98,3 +98,22 @@ fn the_version_names_the_protocols() {
     let help = mimus(&["--help"]).ok();
     assert!(help.text().contains("--http2-prior-knowledge") && help.text().contains("grpc"));
 }
+
+#[test]
+fn hosts_share_a_connection_on_request() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("ca.pem"), origin.ca_pem()).unwrap();
+    let port = origin.addr(Port::H2).unwrap().port();
+    let (one, two) =
+        (format!("https://localhost:{port}/get"), format!("https://origin.test:{port}/get"));
+    let rules = ["localhost", "origin.test"].map(|host| format!("{host}:{port}:127.0.0.1"));
+    let args = ["-v", "--cacert", "ca.pem", "--resolve", &rules[0], "--resolve", &rules[1]];
+    for (flags, connections) in [(&["--coalesce"][..], 1), (&[], 2)] {
+        origin.reset();
+        let run = mimus_in(dir.path(), &[&args[..], flags, &[&one, &two]].concat());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert_eq!(origin.accepted(Port::H2), connections);
+        assert_eq!(run.stderr.contains("serves this host as well"), connections == 1, "{run:?}");
+    }
+}

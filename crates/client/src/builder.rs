@@ -15,7 +15,7 @@ use crate::{
     cookie::{CookieStore, Jar},
     error::without_secrets,
     options::{Settings, shared_setters},
-    origins::Http1Origins,
+    origins::Origins,
     policy::netrc::Netrc,
     pool::{Limits, SharedPool},
     target::{Accepted, IntoUrl, Known, Targets},
@@ -189,7 +189,8 @@ impl<M> ClientBuilder<M> {
             targets: Targets::new(base_url),
             dialer,
             pool: SharedPool::new(self.pool),
-            http1_origins: Http1Origins::default(),
+            http1_origins: Origins::default(),
+            apart_origins: Origins::default(),
             cookies: self.cookies,
             netrc,
         }))

@@ -34,7 +34,7 @@ use crate::{
 /// the call costs nothing in comparison.
 const IDLE_BEFORE_PROBE: Duration = Duration::from_millis(1);
 
-type ConnPermit = DialPermit<Route, Box<Conn>, Shared>;
+pub(crate) type ConnPermit = DialPermit<Route, Box<Conn>, Shared>;
 type ConnAcquired = Acquired<Route, Box<Conn>, Shared>;
 type ConnAsked = Asked<Route, Box<Conn>, Shared>;
 
@@ -278,7 +278,9 @@ impl<'a> Call<'a> {
                 }
                 Acquired::Shared(shared) => {
                     let place = Reserved::new(shared);
-                    if place.is_alive(|idle_since| self.probe(idle_since, now)) {
+                    if place.is_alive(|idle_since| self.probe(idle_since, now))
+                        && !self.is_unwelcome(route, place.connection())
+                    {
                         return Ok(Ready::Shared(place));
                     }
                     drop(place);
@@ -320,7 +322,7 @@ impl<'a> Call<'a> {
 
     /// How hard to look at an idle connection. A request that could not be repeated had better not be
     /// sent in vain; for others a fresh look is not worth a system call, because a failure is retried.
-    fn probe(&self, idle_since: Instant, now: Instant) -> Probe {
+    pub(crate) fn probe(&self, idle_since: Instant, now: Instant) -> Probe {
         let repeatable = self.request.method.is_idempotent() && self.request.body.is_replayable();
         let fresh = idle_since + IDLE_BEFORE_PROBE > now;
         if repeatable && fresh { Probe::Free } else { Probe::Thorough }
@@ -344,7 +346,15 @@ impl<'a> Call<'a> {
             tls: settings.timeouts.tls,
             total: self.deadline,
         };
-        let dialed = dialer.dial(&plan, &timeouts).await?;
+        let mut dial = dialer.begin(&plan, &timeouts)?;
+        let permit = match self.may_coalesce(route, offers) {
+            false => permit,
+            true => match self.coalesce(route, &plan.host, dial.addresses().await?, permit) {
+                Ok(ready) => return Ok(ready),
+                Err(permit) => permit,
+            },
+        };
+        let dialed = dial.finish().await?;
         let shares = route.speaks_http2(offers, dialed.tls.as_ref())?;
         let ready = match shares {
             false => {
@@ -353,9 +363,11 @@ impl<'a> Call<'a> {
             }
             true => {
                 let (runtime, http2) = (&self.client.dialer.runtime, &route.transport().http2);
-                let shared = Shared::new(dialed, plan.proxy, early, http2, runtime);
+                let home = route.coalesces().then(|| Box::new(route.to_route()));
+                let at = home.as_ref().and(dialed.socket.peer_addr());
+                let shared = Shared::new(dialed, plan.proxy, early, home, http2, runtime);
                 let reserved = shared.reserve_first();
-                shared.joined(permit.shared(shared.clone(), Instant::now()));
+                shared.joined(permit.shared(shared.clone(), at, Instant::now()));
                 Ready::Shared(reserved)
             }
         };

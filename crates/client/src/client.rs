@@ -10,7 +10,7 @@ use crate::{
     conn::{Conn, Shared},
     cookie::CookieStore,
     options::Settings,
-    origins::Http1Origins,
+    origins::Origins,
     policy::netrc::Netrc,
     pool::SharedPool,
     request::Request,
@@ -57,7 +57,10 @@ pub(crate) struct Inner {
     pub(crate) targets: Targets,
     pub(crate) dialer: Dialer,
     pub(crate) pool: SharedPool<Route, Box<Conn>, Shared>,
-    pub(crate) http1_origins: Http1Origins,
+    /// Those that want HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 section 7).
+    pub(crate) http1_origins: Origins,
+    /// Those that want connections of their own (421, RFC 9110 section 15.5.20).
+    pub(crate) apart_origins: Origins,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,
     pub(crate) netrc: Option<Netrc>,
 }

@@ -33,6 +33,7 @@ mod body;
 mod builder;
 mod call;
 mod client;
+mod coalesce;
 mod conn;
 mod error;
 mod halves;

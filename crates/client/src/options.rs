@@ -80,6 +80,7 @@ pub(crate) struct Transport {
     pub(crate) overrides: Arc<Vec<Override>>,
     pub(crate) tunnel: bool,
     pub(crate) early_data: bool,
+    pub(crate) coalesce: bool,
     pub(crate) http2: Http2,
 }
 
@@ -104,6 +105,7 @@ impl PartialEq for Transport {
             && self.overrides == other.overrides
             && self.tunnel == other.tunnel
             && self.early_data == other.early_data
+            && self.coalesce == other.coalesce
             && self.http2 == other.http2
     }
 }
@@ -146,6 +148,7 @@ impl Default for Settings {
                 overrides: Arc::default(),
                 tunnel: false,
                 early_data: false,
+                coalesce: false,
                 http2: Http2::default(),
             }),
             hooks: Arc::new([]),
@@ -332,6 +335,20 @@ macro_rules! shared_setters {
         /// attacker may replay early data (RFC 8470), so this is off by default.
         pub fn early_data(mut self, on: bool) -> Self {
             self.settings_mut().transport_mut().early_data = on;
+            self
+        }
+
+        /// Connection coalescing: send requests over an open HTTP/2 connection that was made for another
+        /// host, as browsers do, where the address it is connected to is one of this host's, and its
+        /// certificate is valid for this host too (RFC 9113 section 9.1.1). The ports must be the same, and
+        /// every option that a connection is made with. An origin that answers 421 (Misdirected Request) is
+        /// asked once more on a connection of its own, and served on such ever after.
+        ///
+        /// Never done over a proxy, where nobody here knows the addresses; with a client certificate; nor
+        /// where certificates or host names are not verified. Off by default: requests to one host then
+        /// tell nothing to another's connection.
+        pub fn coalesce(mut self, on: bool) -> Self {
+            self.settings_mut().transport_mut().coalesce = on;
             self
         }
 

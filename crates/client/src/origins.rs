@@ -11,15 +11,15 @@ use std::{
 /// The most origins that are remembered. Beyond it all are forgotten: to ask again costs one request.
 const MOST: usize = 1000;
 
-/// The https origins that want HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 section 7), by authority.
+/// Some https origins, by authority.
 #[derive(Debug, Default)]
-pub(crate) struct Http1Origins {
+pub(crate) struct Origins {
     /// There are any: asked before each call.
     any: AtomicBool,
     authorities: Mutex<HashSet<Box<str>>>,
 }
 
-impl Http1Origins {
+impl Origins {
     fn lock(&self) -> MutexGuard<'_, HashSet<Box<str>>> {
         self.authorities.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn no_server_of_many_names_fills_the_memory() {
-        let origins = Http1Origins::default();
+        let origins = Origins::default();
         assert!(!origins.contains("0.example"));
         for number in 0..10 * MOST {
             origins.insert(&format!("{number}.example"));

@@ -191,6 +191,22 @@ impl<'a> RouteRef<'a> {
         }
     }
 
+    /// Whether an HTTP/2 connection of this route may serve other hosts, and its calls use other hosts'.
+    /// Over a proxy the addresses are not ours to compare.
+    pub(crate) fn coalesces(&self) -> bool {
+        let transport = self.transport();
+        transport.coalesce
+            && self.https
+            && self.proxy.is_none()
+            && transport.unix.is_none()
+            && transport.tls.may_span_hosts()
+    }
+
+    /// Whether the two differ by their hosts at most.
+    pub(crate) fn is_beside(&self, route: &Route) -> bool {
+        RouteRef { host: &route.host, ..self.clone() }.matches(route)
+    }
+
     pub(crate) fn transport(&self) -> &Transport {
         self.transport
     }

@@ -46,6 +46,8 @@ pub(crate) struct Memory {
     answers: u32,
     /// A redirect left the origin that the settings' credentials are for.
     left_origin: bool,
+    /// The present URL was asked for on another host's connection, in vain.
+    pub(crate) misdirected: bool,
 }
 
 impl Memory {
@@ -104,8 +106,8 @@ impl Call<'_> {
     /// Asks the policies in order: the first that wants something has it.
     pub(crate) fn judge(&mut self, outcome: &Outcome) -> Next {
         let trace = outcome.trace;
-        let head = match &outcome.result {
-            Ok((_, head)) => head,
+        let (exchange, head) = match &outcome.result {
+            Ok((exchange, head)) => (exchange, head),
             Err(error) => {
                 let failure = self.learn_version(error).unwrap_or_else(|| failure(error));
                 return match self.retry(trace, Ending::Failed(failure), None) {
@@ -115,7 +117,7 @@ impl Call<'_> {
             }
         };
         self.keep_cookies(&head.fields);
-        let next = match self.answers_challenge(head) {
+        let next = match self.answers_challenge(head) || self.is_misdirected(exchange, head) {
             true => Ok(Some(None)),
             false => self.follows_redirect(head),
         };
@@ -240,6 +242,7 @@ impl Call<'_> {
             self.memory.digest = None;
         }
         self.memory.answers = 0;
+        self.memory.misdirected = false;
         if follow.drop_body {
             self.drop_body();
         }

@@ -158,6 +158,86 @@ fn the_dangers_do_what_they_say_and_no_more() {
     }
 }
 
+/// RFC 9113 section 9.1.1.
+#[test]
+fn what_a_connection_was_shown_is_verified_anew_for_another_host() {
+    let ca = Authority::new();
+    let names = ["bird.test", "*.fish.test", "f*.cat.test", "127.0.0.1", "::1"];
+    let server = serve(ca.issue(&names).server(), echo);
+    let config = ca.client().build().unwrap();
+    let shown = |config: &TlsConfig| {
+        let socket = run(connect(server.addr, config, "bird.test")).unwrap();
+        socket.tls().unwrap().clone()
+    };
+    let info = shown(&config);
+    for (name, good) in [
+        ("bird.test", true),
+        ("BIRD.test.", true),
+        ("one.fish.test", true),
+        ("fish.test", false),
+        ("a.one.fish.test", false),
+        ("fat.cat.test", false),
+        ("127.0.0.1", true),
+        ("127.0.0.2", false),
+        ("cow.test", false),
+        ("", false),
+    ] {
+        assert_eq!(config.accepts_for(&host(name), &info), good, "{name:?}");
+    }
+    for (ip, good) in [("127.0.0.1", true), ("::1", true), ("::2", false)] {
+        assert_eq!(config.accepts_for(&Host::Addr(ip.parse().unwrap(), 0), &info), good, "{ip}");
+    }
+    // A resumed session has the certificates of the first.
+    let resumed = shown(&config);
+    assert!(resumed.resumed && config.accepts_for(&host("one.fish.test"), &resumed));
+
+    let nothing = {
+        let mut info = info.clone();
+        info.certificates.clear();
+        info
+    };
+    let garbage = {
+        let mut info = info.clone();
+        info.certificates[0].truncate(40);
+        info
+    };
+    for info in [nothing, garbage] {
+        assert!(!config.accepts_for(&host("bird.test"), &info));
+    }
+    // Whoever is not trusted is so for no host.
+    assert!(!Authority::new().client().build().unwrap().accepts_for(&host("bird.test"), &info));
+    let me = ca.issue(&["me"]);
+    for config in [
+        ca.client().danger_accept_any_certificate(true),
+        ca.client().danger_ignore_hostname(true),
+        ca.client().identity(me.chain.as_bytes(), me.key.as_bytes()),
+    ] {
+        let config = config.build().unwrap();
+        assert!(!config.may_span_hosts());
+        assert!(!config.accepts_for(&host("bird.test"), &info));
+    }
+}
+
+#[test]
+fn what_ended_since_is_no_longer_good_for_anyone() {
+    let ca = Authority::new();
+    let old = ca.issue_with(&["bird.test"], |params| {
+        params.not_before = rcgen::date_time_ymd(2010, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2011, 1, 1);
+    });
+    let server = serve(old.server(), echo);
+    let blind = ca.client().danger_accept_any_certificate(true).build().unwrap();
+    let info = run(connect(server.addr, &blind, "bird.test")).unwrap().tls().unwrap().clone();
+    assert!(!ca.client().build().unwrap().accepts_for(&host("bird.test"), &info));
+    // For what a client shows, a server's certificate it is not.
+    let client = ca.issue_with(&["bird.test"], |params| {
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    });
+    let server = serve(client.server(), echo);
+    let info = run(connect(server.addr, &blind, "bird.test")).unwrap().tls().unwrap().clone();
+    assert!(!ca.client().build().unwrap().accepts_for(&host("bird.test"), &info));
+}
+
 #[test]
 fn an_added_authority_stands_beside_the_built_in_ones() {
     let ca = Authority::new();

@@ -9,6 +9,7 @@ mod flow;
 mod goaway;
 mod hpack;
 mod message;
+mod origin;
 mod peer;
 mod preface;
 mod reset;
@@ -92,6 +93,7 @@ pub fn bad_h2() -> &'static [BadH2] {
             stream::rows(),
             hpack::rows(),
             message::rows(),
+            origin::rows(),
         ]
         .into_iter()
         .flatten()

@@ -23,6 +23,12 @@ pub(super) const ROUTES: &[Route] = &[
     route("/expect-refused", ANY, "417 to Expect: 100-continue, else 200", |ex| {
         Box::pin(expect_refused(ex))
     }),
+    route(
+        "/misdirected",
+        ANY,
+        "421 where TLS was made for another host than the request is for, else 200",
+        |ex| Box::pin(misdirected(ex)),
+    ),
     route("/close", ANY, "Connection: close, or GOAWAY, and it does", |ex| Box::pin(close(ex))),
     route("/http10", ANY, "an HTTP/1.0 answer that ends with the connection", |ex| {
         Box::pin(http10(ex))
@@ -70,6 +76,17 @@ async fn go_on(ex: &mut Exchange) -> io::Result<After> {
 async fn expect_refused(ex: &mut Exchange) -> io::Result<After> {
     if ex.request.has_token("expect", "100-continue") {
         return ex.reply(Response::text(417, "no\n")).await;
+    }
+    let body = ex.body_bytes().await?;
+    ex.reply(Response::text(200, format!("{} bytes\n", body.len()))).await
+}
+
+async fn misdirected(ex: &mut Exchange) -> io::Result<After> {
+    let host = ex.request.host();
+    let host = host.rsplit_once(':').map_or(host, |(host, _port)| host);
+    let made_for = ex.about.tls.as_ref().and_then(|tls| tls.sni.as_deref());
+    if made_for.is_some_and(|name| name != host) {
+        return ex.reply(Response::text(421, "not on this connection\n")).await;
     }
     let body = ex.body_bytes().await?;
     ex.reply(Response::text(200, format!("{} bytes\n", body.len()))).await

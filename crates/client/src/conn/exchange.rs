@@ -17,7 +17,7 @@ use crate::{
     observe::ConnectionInfo,
     policy::retry::Sent,
     pool::{Lease, Shareable},
-    route::Route,
+    route::{Route, RouteRef},
 };
 
 /// The most of an unwanted body that is read off to save its connection. What costs more to read
@@ -67,6 +67,11 @@ impl Reserved {
     /// The connection ended before.
     pub(crate) async fn offers_tunnels(&self) -> Result<bool, Failure> {
         self.on.offers_tunnels().await
+    }
+
+    /// What it is on.
+    pub(crate) fn connection(&self) -> &Shared {
+        &self.on
     }
 
     /// Whether the place can be used: see [`Shared::is_alive`].
@@ -165,6 +170,14 @@ impl Exchange {
         match self {
             Exchange::Exclusive(lease) => &lease.info,
             Exchange::Shared(on) => on.info(),
+        }
+    }
+
+    /// Whether the connection was made for another route than this.
+    pub(crate) fn is_anothers(&self, route: &RouteRef<'_>) -> bool {
+        match self {
+            Exchange::Exclusive(_) => false,
+            Exchange::Shared(on) => on.is_anothers(route),
         }
     }
 

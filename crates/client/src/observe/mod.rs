@@ -67,6 +67,11 @@ pub enum Observation<'a> {
         /// Its particulars.
         connection: &'a ConnectionInfo,
     },
+    /// An open connection that was made for another host serves this one too.
+    Coalesced {
+        /// Its particulars.
+        connection: &'a ConnectionInfo,
+    },
     /// A request goes out, with this head.
     Sending {
         /// The method.

@@ -10,10 +10,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 pub(super) struct Entry<K> {
-    key: K,
+    pub(super) key: K,
     hash: u64,
     pub(super) idle: Stack,
-    /// Its shared connections, in the order in which they are asked for a place.
+    /// The shared connections that serve it, in the order in which they are asked for a place: its own, and
+    /// [others'](super::aliases).
     pub(super) members: Vec<usize>,
     queues: Queues,
     /// The arrival number under which this key stands in [`Pool::ready`].
@@ -30,7 +31,10 @@ pub(super) struct Entry<K> {
 
 impl<K> Entry<K> {
     fn is_spent(&self) -> bool {
-        self.stats.open() == 0 && self.promised == 0 && self.queues.is_empty()
+        self.stats.open() == 0
+            && self.promised == 0
+            && self.queues.is_empty()
+            && self.members.is_empty()
     }
 }
 
@@ -116,8 +120,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// The shared connections of a key.
     pub fn shared_of(&self, hash: u64, is_key: impl Fn(&K) -> bool) -> impl Iterator<Item = &S> {
-        let same = |&index: &usize| self.keys[index].hash == hash && is_key(&self.keys[index].key);
-        let entry = self.table.find(hash, same).map(|&index| &self.keys[index]);
+        let entry = self.find(hash, is_key).map(|key| &self.keys[key]);
         let members = entry.into_iter().flat_map(|entry| &entry.members);
         members.filter_map(|&index| self.members.get(index)).map(|kept| &kept.conn)
     }
@@ -284,11 +287,10 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         is_key: impl Fn(&K) -> bool,
         make_key: impl FnOnce() -> K,
     ) -> usize {
-        let Pool { table, keys, .. } = self;
-        let same = |&index: &usize| keys[index].hash == hash && is_key(&keys[index].key);
-        if let Some(&index) = table.find(hash, same) {
+        if let Some(index) = self.find(hash, is_key) {
             return index;
         }
+        let Pool { table, keys, .. } = self;
         let index = keys.insert(Entry {
             key: make_key(),
             hash,
@@ -303,6 +305,12 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         });
         table.insert_unique(hash, index, |&index| keys[index].hash);
         index
+    }
+
+    pub(super) fn find(&self, hash: u64, is_key: impl Fn(&K) -> bool) -> Option<usize> {
+        let Pool { table, keys, .. } = self;
+        let same = |&index: &usize| keys[index].hash == hash && is_key(&keys[index].key);
+        table.find(hash, same).copied()
     }
 
     /// Forgets a key that has nothing left: the table is bounded by what is alive. Nothing, if it
@@ -516,7 +524,11 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         }
     }
 
+    /// Restores what `ready` has of `key`. Nothing, if it is forgotten.
     pub(super) fn refresh_ready(&mut self, key: usize) {
+        if !self.keys.contains(key) {
+            return;
+        }
         let first = self.first_for_dial(key).filter(|_| self.has_room_for(key));
         let (seq, entry) = (first.map(|first| first.seq), &self.keys[key]);
         if seq == entry.ready {

@@ -1,7 +1,10 @@
 //! Connections that carry many exchanges: the seam to them, and the handles that the pool keeps.
 
 use super::limits::Limits;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use slab::Slab;
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// A connection that many exchanges share, as the pool knows it: a cheap handle.
@@ -68,7 +71,12 @@ impl MemberId {
 /// A shared connection with what is known of it.
 pub(super) struct Kept<S> {
     pub(super) conn: S,
+    /// The key it was opened for: its unit counts there.
     pub(super) key: usize,
+    /// The other keys that it serves.
+    pub(super) aliases: Vec<usize>,
+    /// Where calls of other keys find it.
+    at: Option<SocketAddr>,
     pub(super) created: Instant,
     /// When a place was last given: it has not been idle since before.
     pub(super) used: Instant,
@@ -89,13 +97,16 @@ impl<S: Shareable> Kept<S> {
 pub(super) struct Members<S> {
     slots: Slab<Kept<S>>,
     next_seq: u64,
+    /// Those that may serve other keys than their own, the newest last.
+    standing: HashMap<SocketAddr, Vec<usize>, RandomState>,
     /// When one of them may have expired, at the earliest that is worth a look.
     sweep_at: Option<Instant>,
 }
 
 impl<S: Shareable> Members<S> {
     pub(super) fn new() -> Self {
-        Members { slots: Slab::new(), next_seq: 0, sweep_at: None }
+        let standing = HashMap::default();
+        Members { slots: Slab::new(), next_seq: 0, standing, sweep_at: None }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -103,15 +114,43 @@ impl<S: Shareable> Members<S> {
     }
 
     /// Adds `conn`, of which its opener has taken a place.
-    pub(super) fn insert(&mut self, conn: S, key: usize, now: Instant) -> MemberId {
+    pub(super) fn insert(
+        &mut self,
+        conn: S,
+        key: usize,
+        at: Option<SocketAddr>,
+        now: Instant,
+    ) -> MemberId {
         let seq = self.next_seq;
         self.next_seq += 1;
-        let index = self.slots.insert(Kept { conn, key, created: now, used: now, seq });
+        let kept = Kept { conn, key, aliases: Vec::new(), at, created: now, used: now, seq };
+        let index = self.slots.insert(kept);
+        if let Some(at) = at {
+            self.standing.entry(at).or_default().push(index);
+        }
         MemberId { index, seq }
     }
 
     pub(super) fn remove(&mut self, index: usize) -> Kept<S> {
-        self.slots.remove(index)
+        let kept = self.slots.remove(index);
+        if let Some(at) = kept.at
+            && let Some(there) = self.standing.get_mut(&at)
+        {
+            there.retain(|&other| other != index);
+            if there.is_empty() {
+                self.standing.remove(&at);
+            }
+        }
+        kept
+    }
+
+    /// Those that calls of other keys may find at `at`, the newest first.
+    pub(super) fn standing_at(&self, at: SocketAddr) -> impl Iterator<Item = (MemberId, &Kept<S>)> {
+        let there = self.standing.get(&at).into_iter().flatten().rev();
+        there.filter_map(|&index| {
+            let kept = self.slots.get(index)?;
+            Some((MemberId { index, seq: kept.seq }, kept))
+        })
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&Kept<S>> {
@@ -132,19 +171,20 @@ impl<S: Shareable> Members<S> {
         self.slots.iter()
     }
 
-    /// The one idle for the longest time among those at `indices`: since when, and where it is.
+    /// The one idle for the longest time among those at `indices`: since when, where it is, and of
+    /// which key.
     pub(super) fn oldest_idle(
         &self,
         indices: impl Iterator<Item = usize>,
-    ) -> Option<(Instant, usize)> {
+    ) -> Option<(Instant, usize, usize)> {
         let kept = indices.filter_map(|index| Some((index, self.slots.get(index)?)));
-        let idle =
-            kept.filter_map(|(index, kept)| Some((kept.conn.idle_since()?, kept.seq, index)));
-        idle.min().map(|(since, _, index)| (since, index))
+        let idle = kept
+            .filter_map(|(index, kept)| Some((kept.conn.idle_since()?, kept.seq, index, kept.key)));
+        idle.min().map(|(since, _, index, key)| (since, index, key))
     }
 
     /// The one idle for the longest time of all.
-    pub(super) fn oldest_idle_of_all(&self) -> Option<(Instant, usize)> {
+    pub(super) fn oldest_idle_of_all(&self) -> Option<(Instant, usize, usize)> {
         self.oldest_idle(self.slots.iter().map(|(index, _)| index))
     }
 

@@ -13,6 +13,7 @@
 //!           │                                             └─> stale ──> Lease | Dial
 //!           ├─> Dial   a permit to open one ──────────────┬─> opened ─> in use, as above
 //!           │                                             ├─> shared ─> kept, until it is gone
+//!           │                                             ├─> join ──> a place on another key's
 //!           │                                             └─> abandon
 //!           └─> Wait   a limit binds, or somebody dials ──┬─> claim ──> Shared | Lease | Dial
 //!                                                         └─> cancel
@@ -52,9 +53,22 @@
 //!   who comes later, for as long as the key is known.
 //! - It failed, or its caller lost interest: the first who waits dials.
 //!
+//! # Connections that serve several keys
+//!
+//! A shared connection may serve other keys than the one it was opened for, where its caller knows that it
+//! can (RFC 9113 section 9.1.1). Whoever has a permit to dial, and knows the addresses to dial, asks for
+//! connections [standing at](machine::Pool::standing_at) one of them, and if one serves his key too he
+//! [joins](machine::Pool::join) it, which gives the permit back. From then on the key's calls get places on it like on
+//! one of their own. Its unit counts for the key that it was opened for, and when it leaves, it leaves all
+//! of them. A key can [part](machine::Pool::part) again from what is not its own.
+//!
+//! Who asks has a permit already, because only a dial resolves names: under a limit that binds, the first
+//! call of a key waits for room, though another's connection would have served it.
+//!
 //! Nobody tells the pool when a shared connection becomes idle while nobody waits: it asks when it
 //! matters, for statistics, expiry or room.
 
+mod aliases;
 mod grant;
 mod idle;
 mod limits;

@@ -3,15 +3,18 @@
 use super::grant::{Effects, Grant, Left, Permit};
 use super::machine::Pool;
 use super::members::{MemberId, Place, Shareable};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 impl<K, C, S: Shareable> Pool<K, C, S> {
     /// Records that the dial of `permit` succeeded, with a connection that many exchanges share, and
-    /// hands its places to those who wait. The dialling exchange has taken its own.
+    /// hands its places to those who wait. The dialling exchange has taken its own. Calls of other keys
+    /// find it `at` that address, if they may use it.
     pub fn shared(
         &mut self,
         permit: Permit,
         conn: S,
+        at: Option<SocketAddr>,
         now: Instant,
         effects: &mut Effects<C, S>,
     ) -> MemberId {
@@ -19,7 +22,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         self.end_dial(&permit);
         self.not_exclusive(key);
         self.count(key, |stats| stats.in_use += 1);
-        let id = self.members.insert(conn, key, now);
+        let id = self.members.insert(conn, key, at, now);
         // Where the others are full, this one has room.
         self.keys[key].members.insert(0, id.index());
         self.serve_places(key, now, effects);
@@ -30,11 +33,14 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 
     /// An exchange of `id` ended, or it has more room otherwise.
     pub fn freed(&mut self, id: MemberId, now: Instant, effects: &mut Effects<C, S>) {
-        let Some((_, key)) = self.members.find(id) else {
+        let Some((index, key)) = self.members.find(id) else {
             return;
         };
         let left = effects.left.len();
-        self.serve_places(key, now, effects);
+        match self.members.get(index) {
+            Some(kept) if !kept.aliases.is_empty() => self.serve_all_keys(index, now, effects),
+            _ => self.serve_places(key, now, effects),
+        }
         let idle = self.trim_if_idle(id, effects);
         // Otherwise no unit came free: nobody looks through all connections for an idle one.
         if idle || effects.left.len() > left {
@@ -45,7 +51,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     /// `id` takes no exchange any more.
     pub fn gone(&mut self, id: MemberId, now: Instant, effects: &mut Effects<C, S>) {
         if let Some((index, key)) = self.members.find(id) {
-            self.remove_member(index, effects);
+            self.remove_member(index, key, effects);
             self.settle(key, now, effects);
         }
     }
@@ -84,15 +90,28 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     /// Hands the free places of `key` to its waiters.
     pub(super) fn serve_places(&mut self, key: usize, now: Instant, effects: &mut Effects<C, S>) {
         let mut served = false;
-        while let Some(first) = self.first_for_place(key)
-            && let Some(conn) = self.take_place(key, now, effects)
-        {
-            self.grant(key, first, Grant::Shared(conn), now, effects);
+        while self.serve_place(key, now, effects) {
             served = true;
         }
         if served {
             self.refresh_ready(key);
         }
+    }
+
+    /// Hands a free place of `key` to its first waiter. Whether there were both.
+    pub(super) fn serve_place(
+        &mut self,
+        key: usize,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) -> bool {
+        if let Some(first) = self.first_for_place(key)
+            && let Some(conn) = self.take_place(key, now, effects)
+        {
+            self.grant(key, first, Grant::Shared(conn), now, effects);
+            return true;
+        }
+        false
     }
 
     /// Hands a place that its waiter does not want to the next, or back.
@@ -131,22 +150,26 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
                 Place::Full => at += 1,
                 Place::Gone => {
                     self.count(key, |stats| stats.expired += u64::from(expired));
-                    self.remove_member(index, effects);
+                    self.remove_member(index, key, effects);
                 }
             }
         }
         None
     }
 
-    /// Forgets the shared connection at `index`; its unit is free. Returns its key, for which
-    /// [`settle`](Self::settle) is due.
-    pub(super) fn remove_member(&mut self, index: usize, effects: &mut Effects<C, S>) -> usize {
+    /// Forgets the shared connection at `index`; its unit is free. [`settle`](Self::settle) is due for
+    /// `held`, a key that the caller goes on with.
+    pub(super) fn remove_member(&mut self, index: usize, held: usize, effects: &mut Effects<C, S>) {
         let kept = self.members.remove(index);
-        let key = kept.key;
-        self.keys[key].members.retain(|&other| other != index);
-        self.count(key, |stats| stats.in_use -= 1);
+        self.count(kept.key, |stats| stats.in_use -= 1);
+        for key in kept.aliases.into_iter().chain([kept.key]) {
+            self.keys[key].members.retain(|&other| other != index);
+            if key != held {
+                self.refresh_ready(key);
+                self.retire(key);
+            }
+        }
         effects.left.push(Left::Shared(kept.conn));
-        key
     }
 
     /// Closes the shared connections that have been idle, or alive, for too long.
@@ -157,7 +180,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             .collect();
         for &(index, key) in &expired {
             self.count(key, |stats| stats.expired += 1);
-            self.remove_member(index, effects);
+            self.remove_member(index, key, effects);
         }
         self.settle_all(expired, now, effects);
     }
@@ -168,8 +191,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             .filter(|(_, kept)| kept.conn.idle_since().is_some())
             .map(|(index, kept)| (index, kept.key))
             .collect();
-        for &(index, _) in &idle {
-            self.remove_member(index, effects);
+        for &(index, key) in &idle {
+            self.remove_member(index, key, effects);
         }
         self.settle_all(idle, now, effects);
     }
@@ -185,18 +208,20 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             self.refresh_ready(key);
         }
         for (_, key) in members {
-            // Settled, and forgotten, before: it had several.
-            if self.keys.contains(key) {
-                self.settle(key, now, effects);
-            }
+            self.settle(key, now, effects);
         }
     }
 
-    /// How many of the shared connections of `key` are idle.
+    /// The shared connections that were opened for `key`: whose units count there.
+    pub(super) fn own_members(&self, key: usize) -> impl Iterator<Item = usize> {
+        let members = self.keys[key].members.iter().copied();
+        members.filter(move |&index| self.members.get(index).is_some_and(|kept| kept.key == key))
+    }
+
+    /// How many of the shared connections that were opened for `key` are idle.
     pub(super) fn idle_members(&self, key: usize) -> usize {
-        let members = self.keys[key].members.iter();
-        members
-            .filter_map(|&index| self.members.get(index))
+        self.own_members(key)
+            .filter_map(|index| self.members.get(index))
             .filter(|kept| kept.conn.idle_since().is_some())
             .count()
     }

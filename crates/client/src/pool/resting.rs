@@ -119,7 +119,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         let exclusive = entry.idle.bottom().zip(exclusive);
         let shared = match entry.members.is_empty() {
             true => None,
-            false => self.members.oldest_idle(entry.members.iter().copied()),
+            false => self.members.oldest_idle(self.own_members(key)),
         };
         Resting::older(exclusive.map(|(index, since)| (since, index, key)), shared)
     }
@@ -142,7 +142,10 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
                 effects.left.push(Left::Exclusive(idle.conn));
                 key
             }
-            Resting::Shared { index } => self.remove_member(index, effects),
+            Resting::Shared { index, key } => {
+                self.remove_member(index, key, effects);
+                key
+            }
         };
         self.count(key, |stats| stats.evictions += 1);
         key
@@ -161,21 +164,21 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Resting {
     Exclusive { index: usize, key: usize },
-    Shared { index: usize },
+    Shared { index: usize, key: usize },
 }
 
 impl Resting {
     /// Which of two has been idle for longer.
     fn older(
         exclusive: Option<(Instant, usize, usize)>,
-        shared: Option<(Instant, usize)>,
+        shared: Option<(Instant, usize, usize)>,
     ) -> Option<Resting> {
         match (exclusive, shared) {
-            (Some((since, ..)), Some((before, index))) if before < since => {
-                Some(Resting::Shared { index })
+            (Some((since, ..)), Some((before, index, key))) if before < since => {
+                Some(Resting::Shared { index, key })
             }
             (Some((_, index, key)), _) => Some(Resting::Exclusive { index, key }),
-            (None, shared) => shared.map(|(_, index)| Resting::Shared { index }),
+            (None, shared) => shared.map(|(_, index, key)| Resting::Shared { index, key }),
         }
     }
 }

@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, Hash};
+use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -132,6 +133,23 @@ impl<K, C, S: Shareable> SharedPool<K, C, S> {
         suits: impl Fn(&S) -> bool,
     ) -> bool {
         self.inner.lock().pool.shared_of(hash, is_key).any(suits)
+    }
+
+    /// The connections that calls of other keys may share, if they stand at one of `addrs`: see
+    /// [`Pool::standing_at`].
+    pub fn standing_at(
+        &self,
+        addrs: &[SocketAddr],
+        is_fit: impl Fn(&K) -> bool,
+        now: Instant,
+    ) -> Vec<Standing<S>> {
+        let all = self.inner.lock().pool.standing_at(addrs, is_fit, now);
+        all.into_iter().map(|(id, conn)| Standing { conn, id }).collect()
+    }
+
+    /// Has a key served by none but connections of its own: see [`Pool::part`].
+    pub fn part(&self, hash: u64, is_key: impl Fn(&K) -> bool) {
+        self.inner.update(|pool, _| pool.part(hash, is_key));
     }
 
     /// Closes every idle connection.
@@ -277,16 +295,46 @@ impl<K, C, S: Shareable> DialPermit<K, C, S> {
     }
 
     /// A connection that many exchanges share is open. The pool keeps `conn`, and hands its places
-    /// to all that wait for one. The dialling exchange takes its own place before.
-    pub fn shared(mut self, conn: S, now: Instant) -> Member<K, C, S> {
+    /// to all that wait for one. The dialling exchange takes its own place before. Calls of other keys
+    /// may find it `at` that address.
+    pub fn shared(mut self, conn: S, at: Option<SocketAddr>, now: Instant) -> Member<K, C, S> {
         let inner = &self.unit.inner;
-        let id =
-            self.unit.permit.take().map(|permit| {
-                inner.update(|pool, effects| pool.shared(permit, conn, now, effects))
-            });
+        let id = self.unit.permit.take().map(|permit| {
+            inner.update(|pool, effects| pool.shared(permit, conn, at, now, effects))
+        });
         let wants_news = Arc::clone(&inner.wants_news);
         Member { inner: Arc::downgrade(inner), wants_news, id }
     }
+
+    /// The connection serves this key too, so that there is no need to open one, if it has not left and
+    /// `may` still says so, which is asked under the pool's lock. The exchange takes its own place before.
+    ///
+    /// # Errors
+    /// The permit.
+    pub fn join(
+        mut self,
+        standing: &Standing<S>,
+        may: impl FnOnce() -> bool,
+        now: Instant,
+    ) -> Result<(), Self> {
+        let Some(permit) = self.unit.permit.take() else {
+            return Err(self);
+        };
+        let joined = self.unit.inner.update(|pool, effects| match may() {
+            true => pool.join(permit, standing.id, now, effects),
+            false => Err(permit),
+        });
+        joined.map_err(|permit| {
+            self.unit.permit = Some(permit);
+            self
+        })
+    }
+}
+
+/// A shared connection that calls of another key may join.
+pub struct Standing<S> {
+    pub conn: S,
+    id: MemberId,
 }
 
 /// A shared connection's own link to the pool that keeps a handle of it. It does not keep the pool

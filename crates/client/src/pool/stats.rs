@@ -14,6 +14,8 @@ pub struct Stats {
     pub hits: u64,
     /// Exchanges given a permit to open one.
     pub misses: u64,
+    /// Of these, the exchanges that then found a place on a connection to another host.
+    pub coalesced: u64,
     /// Usable connections closed to make room: for another key, or under the idle limit.
     pub evictions: u64,
     /// Connections found dead when they were about to be reused.

@@ -9,6 +9,7 @@ mod bad_ws;
 mod basics;
 
 mod bodies;
+mod coalesce;
 mod h2;
 mod h2_peer;
 mod large;

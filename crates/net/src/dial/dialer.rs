@@ -46,24 +46,58 @@ impl Dialer {
     /// # Errors
     /// A [`DialError`] that names the phase. Dropping the future closes whatever was open.
     pub async fn dial(&self, plan: &Plan, timeouts: &DialTimeouts) -> Result<Dialed, DialError> {
+        self.begin(plan, timeouts)?.finish().await
+    }
+
+    /// The same in steps, for who wants to know the addresses before there is a connection.
+    ///
+    /// # Errors
+    /// When there is no runtime to make a connection on.
+    pub fn begin<'a>(
+        &'a self,
+        plan: &'a Plan,
+        timeouts: &'a DialTimeouts,
+    ) -> Result<Dial<'a>, DialError> {
         self.runtime.check().map_err(|e| {
             let detail = "there is no runtime to make the connection on";
             DialError::new(Phase::Connect, DialErrorKind::Config, detail).caused_by(e)
         })?;
-        Dial { dialer: self, plan, timeouts, timings: DialTimings::default() }.run().await
+        let timings = DialTimings::default();
+        Ok(Dial { dialer: self, plan, timeouts, addrs: None, timings })
     }
 }
 
-/// One dial under way.
-struct Dial<'a> {
+/// One dial under way. Dropping it closes whatever was open.
+#[derive(Debug)]
+pub struct Dial<'a> {
     dialer: &'a Dialer,
     plan: &'a Plan,
     timeouts: &'a DialTimeouts,
+    /// The origin's, where they were asked for ahead.
+    addrs: Option<Vec<SocketAddr>>,
     timings: DialTimings,
 }
 
 impl Dial<'_> {
-    async fn run(mut self) -> Result<Dialed, DialError> {
+    /// The addresses of the plan's host that a connection could be made to, in the order of preference.
+    /// They are looked up once: [`finish`](Self::finish) goes on with them, unless there is a proxy or
+    /// a Unix socket to connect to.
+    ///
+    /// # Errors
+    /// As [`Dialer::dial`], in [`Phase::Resolve`].
+    pub async fn addresses(&mut self) -> Result<&[SocketAddr], DialError> {
+        let addrs = match self.addrs.take() {
+            Some(addrs) => addrs,
+            None => self.look_up(&self.plan.host, self.plan.port).await?,
+        };
+        Ok(self.addrs.insert(addrs))
+    }
+
+    /// The connection.
+    ///
+    /// # Errors
+    /// As [`Dialer::dial`].
+    pub async fn finish(mut self) -> Result<Dialed, DialError> {
         let plan = self.plan;
         let mut socket = match (&plan.unix, &plan.proxy) {
             (None, None) => self.connect(&plan.host, plan.port).await?,
@@ -84,8 +118,10 @@ impl Dial<'_> {
 
     /// The transport connection to a host.
     async fn connect(&mut self, host: &Host, port: u16) -> Result<Stream, DialError> {
-        let addrs = self.resolve(host, port).await?;
-        let addrs = self.reachable(addrs, host)?;
+        let addrs = match self.addrs.take() {
+            Some(addrs) => addrs,
+            None => self.look_up(host, port).await?,
+        };
         let start = Instant::now();
         let limit = Limit::new(self.timeouts.connect, self.timeouts.total, start);
         let mut race = Race::new(addrs, start);
@@ -116,6 +152,8 @@ impl Dial<'_> {
     /// The connection to a proxy and, where the plan needs one, the tunnel through it.
     async fn connect_through(&mut self, proxy: &Proxy) -> Result<Stream, DialError> {
         let hop = self.proxy_tls(proxy)?;
+        // What was looked up ahead is not the proxy's.
+        self.addrs = None;
         let resolved = self.target_for(proxy).await?;
         let mut socket = self.connect(&proxy.host, proxy.port).await?;
         if let Some(tls) = &hop {
@@ -201,6 +239,11 @@ impl Dial<'_> {
         let limit = Limit::new(self.timeouts.tls, self.timeouts.total, Instant::now());
         socket.set_deadline(limit.at);
         tls::connect(socket, plan, host, port).await
+    }
+
+    async fn look_up(&mut self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, DialError> {
+        let addrs = self.resolve(host, port).await?;
+        self.reachable(addrs, host)
     }
 
     async fn resolve(&mut self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, DialError> {

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use dialer::Dial;
 pub use race::{
     ATTEMPT_DELAY, AttemptId, ConnectErrors, FIRST_FAMILY_COUNT, MAX_ADDRS, Race, Step,
 };

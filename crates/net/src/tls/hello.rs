@@ -15,7 +15,7 @@ use boring::{
         Ssl, SslContext, SslContextBuilder, SslMethod, SslMode, SslRef, SslSessionCacheMode,
         SslVerifyMode,
     },
-    x509::verify::X509CheckFlags,
+    x509::verify::{X509CheckFlags, X509VerifyParamRef},
 };
 
 use super::{
@@ -108,13 +108,13 @@ fn refuse(detail: String) -> DialError {
 }
 
 /// Who the certificate has to be for.
-enum Peer {
+pub(super) enum Peer {
     Name(String),
     Ip(IpAddr),
 }
 
 impl Peer {
-    fn of(host: &Host) -> Result<Self, DialError> {
+    pub(super) fn of(host: &Host) -> Result<Self, DialError> {
         let name = match host {
             Host::Addr(ip, _zone) => return Ok(Peer::Ip(*ip)),
             // RFC 6066 section 3: the name goes without the root's dot; certificates never have it.
@@ -138,25 +138,29 @@ impl Peer {
 }
 
 fn name_peer(ssl: &mut SslRef, peer: &Peer, settings: &Settings) -> Result<(), ErrorStack> {
-    let verify = settings.verify_certificate && settings.verify_hostname;
-    match peer {
-        Peer::Name(name) => {
-            if settings.sni {
-                ssl.set_hostname(name)?;
-            }
-            if verify {
-                let param = ssl.verify_param_mut();
-                // RFC 9525 section 6: only subjectAltName counts, and `*` stands for one whole label.
-                param.set_hostflags(
-                    X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::NEVER_CHECK_SUBJECT,
-                );
-                param.set_host(name)?;
-            }
-        }
-        Peer::Ip(ip) if verify => ssl.verify_param_mut().set_ip(*ip)?,
-        Peer::Ip(_) => {}
+    if let Peer::Name(name) = peer
+        && settings.sni
+    {
+        ssl.set_hostname(name)?;
+    }
+    if settings.verify_certificate && settings.verify_hostname {
+        expect_peer(ssl.verify_param_mut(), peer)?;
     }
     Ok(())
+}
+
+/// Has a certificate verified only if it is for `peer`.
+pub(super) fn expect_peer(param: &mut X509VerifyParamRef, peer: &Peer) -> Result<(), ErrorStack> {
+    match peer {
+        Peer::Name(name) => {
+            // RFC 9525 section 6: only subjectAltName counts, and `*` stands for one whole label.
+            param.set_hostflags(
+                X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::NEVER_CHECK_SUBJECT,
+            );
+            param.set_host(name)
+        }
+        Peer::Ip(ip) => param.set_ip(*ip),
+    }
 }
 
 /// RFC 7301 section 3.1: each protocol behind its length.

@@ -10,6 +10,7 @@ mod early;
 mod error;
 mod hello;
 mod machine;
+mod reuse;
 mod roots;
 mod session;
 mod socket;

@@ -214,6 +214,14 @@ impl Client {
         self.conn.peer_spoke.then_some(&self.conn.peer)
     }
 
+    /// Whether the server has said which origins it is there for (RFC 8336), and this one, as RFC 6454
+    /// section 6.2 writes it, is not among them. About the origin that the connection was made for it says
+    /// nothing: that one is always served.
+    #[must_use]
+    pub fn excludes(&self, origin: &str) -> bool {
+        self.conn.origins.excludes(origin)
+    }
+
     /// The code of the server's GOAWAY, if one came.
     #[must_use]
     pub fn gone_away(&self) -> Option<Code> {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::flood::{Floods, Ration};
 use super::flow::{RecvWindow, SendWindow};
 use super::hpack::Decoder;
+use super::origins::OriginSet;
 use super::receive::{Block, Reading};
 use super::request::HeadWriter;
 use super::settings::{DEFAULT_WINDOW, Local, MAX_WINDOW};
@@ -53,6 +54,7 @@ pub(super) struct Conn {
     pub(super) peer_spoke: bool,
     pub(super) state: State,
     pub(super) gone_away: Option<GoneAway>,
+    pub(super) origins: OriginSet,
     pub(super) streams: Streams,
     pub(super) out: Outbox,
     /// Streams with data to send, and a window of their own for it, in turn.
@@ -91,6 +93,7 @@ impl Conn {
             peer_spoke: false,
             state: State::Open,
             gone_away: None,
+            origins: OriginSet::default(),
             streams: Streams::new(opening.first_stream, limits.reset_memory),
             out,
             ring: VecDeque::new(),

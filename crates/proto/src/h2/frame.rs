@@ -9,7 +9,7 @@ pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// RFC 9113 section 4.1.
 pub(super) const HEADER_LEN: usize = 9;
 
-/// Frame types (RFC 9113 section 6, RFC 9218 section 7.1).
+/// Frame types (RFC 9113 section 6, RFC 8336 section 2.1, RFC 9218 section 7.1).
 pub(super) mod kind {
     pub(crate) const DATA: u8 = 0x0;
     pub(crate) const HEADERS: u8 = 0x1;
@@ -21,6 +21,7 @@ pub(super) mod kind {
     pub(crate) const GOAWAY: u8 = 0x7;
     pub(crate) const WINDOW_UPDATE: u8 = 0x8;
     pub(crate) const CONTINUATION: u8 = 0x9;
+    pub(crate) const ORIGIN: u8 = 0xc;
     pub(crate) const PRIORITY_UPDATE: u8 = 0x10;
 }
 

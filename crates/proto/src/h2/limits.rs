@@ -64,6 +64,9 @@ pub struct Limits {
     /// The most that our encoder's dynamic table uses, in bytes, whatever the server allows
     /// (RFC 7541 section 4.2). Default 4096.
     pub encoder_table: u32,
+    /// Origins that the server says it is there for (RFC 8336) that are remembered; of no further one is it
+    /// believed. Default 100.
+    pub origins: usize,
     /// Streams that we reset and whose late frames are known to be late. Default 1024.
     pub reset_memory: usize,
     /// How long the server may take to acknowledge our SETTINGS. Default 30 s.
@@ -99,6 +102,7 @@ impl Default for Limits {
             unread: 32 << 20,
             send_queue: 128 * 1024,
             encoder_table: 4096,
+            origins: 100,
             reset_memory: 1024,
             settings_wait: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(30)),

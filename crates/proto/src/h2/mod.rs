@@ -43,6 +43,7 @@
 //! | data nobody reads | `stream_window` for each stream; `unread` for all |
 //! | heads nobody reads | `head_bytes` for each stream; twice `unread` with the data of all |
 //! | answers that the server does not read | `unsent_replies` |
+//! | origins that the server is there for | `origins` |
 //! | request bodies | what the caller queues beyond `capacity`, which asks for `send_queue` |
 //! | streams | `streams`; of those that were reset, `reset_memory` |
 //! | work for nothing | the allowances: `settings`, `pings`, `resets`, `provoked_resets`, `empty_frames`, `idle_frames` |
@@ -115,6 +116,7 @@ pub mod hpack;
 mod limits;
 mod message;
 mod opening;
+mod origins;
 mod receive;
 mod request;
 mod section;

@@ -7,6 +7,7 @@ use super::conn::{Conn, GoneAway, State};
 use super::flood::Ration;
 use super::frame::{self, HEADER_LEN, Header, flag, kind};
 use super::opening::SettingId;
+use super::origins;
 use super::settings::{Change, MAX_WINDOW};
 use super::stream::{Recv, Send, StreamError};
 use super::streams::Found;
@@ -148,6 +149,7 @@ impl Conn {
             kind::SETTINGS => size(len.is_multiple_of(6), len),
             kind::PING => size(len == 8, 8),
             kind::GOAWAY => size(len >= 8, 8),
+            kind::ORIGIN if origins::is_valid(header) => Ok(len as usize),
             _ => Ok(0),
         }
     }
@@ -168,6 +170,10 @@ impl Conn {
             kind::WINDOW_UPDATE => self.window_update(header.stream, payload),
             // RFC 9218 section 7.1.
             kind::PRIORITY_UPDATE => Err(PeerMisbehaved::PriorityUpdate.into()),
+            kind::ORIGIN if origins::is_valid(header) => {
+                self.origins.add(payload, self.limits.origins);
+                self.spend(Ration::IdleFrames)
+            }
             // RFC 9113 section 5.3.2: priorities mean nothing. Section 5.5: what is unknown neither.
             _ => self.spend(Ration::IdleFrames),
         }

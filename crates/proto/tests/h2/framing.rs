@@ -169,6 +169,38 @@ fn priority_and_unknown_frames_are_ignored() {
     assert!(rig.frames().is_empty());
 }
 
+/// RFC 8336.
+#[test]
+fn a_server_says_which_origins_it_is_there_for() {
+    const ORIGIN: u8 = 0x0c;
+    let entry = |origin: &str| [&(origin.len() as u16).to_be_bytes(), origin.as_bytes()].concat();
+    let (one, two) = ("https://one.test", "https://two.test:8443");
+    let mut rig = Rig::limited(|limits| limits.origins = 3);
+    // Until it says so, nothing is excluded; what is not valid says nothing.
+    rig.ok(&frame(ORIGIN, 0, 3, &entry(one)));
+    for flag in [1, 2, 4, 8] {
+        rig.ok(&frame(ORIGIN, flag, 0, &entry(one)));
+    }
+    assert!(!rig.client.excludes(two));
+    let odd = [
+        entry("https://\u{fc}.test"),
+        entry("http://one.test"),
+        entry(""),
+        entry("https://ONE.test"),
+    ];
+    // Other flags may come to mean something, which changes nothing.
+    rig.ok(&frame(ORIGIN, 0xf0, 0, &odd.concat()));
+    assert!(!rig.client.excludes(one) && rig.client.excludes(two));
+    assert!(rig.client.excludes("https://one.test:8443") && rig.client.excludes("http://one.test"));
+    // Later ones add to it, up to the limit; what is cut off ends it.
+    let cut = [entry(two), vec![0, 99], b"https://cut.test".to_vec()].concat();
+    rig.ok(&frame(ORIGIN, 0, 0, &cut));
+    assert!(!rig.client.excludes(two) && rig.client.excludes("https://cut.test"));
+    rig.ok(&frame(ORIGIN, 0, 0, &entry("https://four.test")));
+    assert!(rig.client.excludes("https://four.test") && !rig.client.excludes(one));
+    assert!(rig.frames().is_empty());
+}
+
 #[test]
 fn the_reserved_bit_is_ignored() {
     let mut rig = Rig::ready();

@@ -34,7 +34,7 @@ use crate::{
     observe::ConnectionInfo,
     options::Http2,
     pool::{Member, Place, Shareable},
-    route::Route,
+    route::{Route, RouteRef},
 };
 
 /// A handle to a connection that many exchanges share.
@@ -45,6 +45,8 @@ pub(crate) struct Shared(Arc<Link>);
 struct Link {
     runtime: Arc<dyn Runtime>,
     state: Mutex<State>,
+    /// The route that it was made for, where it may serve others.
+    home: Option<Box<Route>>,
     /// The pool that keeps a handle of it.
     member: OnceLock<ConnMember>,
 }
@@ -53,11 +55,12 @@ type ConnMember = Member<Route, Box<super::Conn>, Shared>;
 
 impl Shared {
     /// `proxy` is the one that `dialed` goes through; `early` says that the first request may travel
-    /// as TLS early data.
+    /// as TLS early data; `home` is the route that it is made for, where it may serve others.
     pub(crate) fn new(
         dialed: Dialed,
         proxy: Option<Arc<Proxy>>,
         early: bool,
+        home: Option<Box<Route>>,
         http2: &Http2,
         runtime: &Arc<dyn Runtime>,
     ) -> Self {
@@ -68,6 +71,7 @@ impl Shared {
         Shared(Arc::new(Link {
             runtime: Arc::clone(runtime),
             state: Mutex::new(state),
+            home,
             member: OnceLock::new(),
         }))
     }
@@ -83,6 +87,17 @@ impl Shared {
     /// The connection's particulars.
     pub(crate) fn info(&self) -> Arc<ConnectionInfo> {
         self.0.with(|state| Arc::clone(&state.info))
+    }
+
+    /// Whether it may serve others than the route that it was made for.
+    pub(crate) fn may_span(&self) -> bool {
+        self.0.home.is_some()
+    }
+
+    /// Whether it was made for another route than this, whose origin the server says it is not there for
+    /// (RFC 8336).
+    pub(crate) fn excludes(&self, route: &RouteRef<'_>, origin: &str) -> bool {
+        self.0.is_anothers(route) && self.0.lock().machine.excludes(origin)
     }
 
     /// Whether a stream was ever opened on it.
@@ -230,6 +245,11 @@ impl Link {
         if let Some(member) = self.member.get() {
             member.freed(now);
         }
+    }
+
+    /// Whether `route` is a guest here: the connection was made for another.
+    fn is_anothers(&self, route: &RouteRef<'_>) -> bool {
+        self.home.as_ref().is_some_and(|home| !route.matches(home))
     }
 
     fn start_task(self: &Arc<Self>) {

@@ -22,6 +22,7 @@ use crate::{
     conn::{Deadlines, Failure, Order},
     observe::ConnectionInfo,
     policy::retry::Sent,
+    route::RouteRef,
 };
 
 /// How far the request is.
@@ -130,6 +131,11 @@ impl OnStream {
             gathered: 0,
             info,
         }))
+    }
+
+    /// Whether `route` is a guest on the connection.
+    pub(crate) fn is_anothers(&self, route: &RouteRef<'_>) -> bool {
+        self.link.is_anothers(route)
     }
 
     pub(crate) fn info(&self) -> &Arc<ConnectionInfo> {

@@ -1,3 +1,4 @@
+mod aliases;
 mod futures;
 mod machine;
 mod mock;

@@ -26,6 +26,9 @@ enum Op {
     Die(usize),
     /// The pool hears of it.
     Gone(usize),
+    /// The dial at this place finds that the shared connection at that one serves its key as well.
+    Join(usize, usize),
+    Part(u8),
     Release(usize),
     Close(usize),
     Stale(usize),
@@ -48,6 +51,8 @@ fn op() -> impl Strategy<Value = Op> {
         4 => any::<usize>().prop_map(Op::Finish),
         1 => any::<usize>().prop_map(Op::Die),
         1 => any::<usize>().prop_map(Op::Gone),
+        3 => any::<(usize, usize)>().prop_map(|(from, to)| Op::Join(from, to)),
+        1 => (0..4u8).prop_map(Op::Part),
         4 => any::<usize>().prop_map(Op::Release),
         2 => any::<usize>().prop_map(Op::Close),
         1 => any::<usize>().prop_map(Op::Stale),
@@ -90,8 +95,9 @@ enum Given {
 struct Model {
     limits: Limits,
     idle: Vec<Idle>,
-    /// In the order in which those of a key are asked.
     shared: Vec<Kept>,
+    /// The shared connections that serve a key, in the order in which they are asked.
+    serving: BTreeMap<u8, Vec<u32>>,
     /// Units out of the pool, by key: dialling, in use, or granted and not yet claimed.
     lent: BTreeMap<u8, usize>,
     /// Dials under way that may bring a shared connection, by key.
@@ -109,6 +115,7 @@ impl Model {
             limits,
             idle: Vec::new(),
             shared: Vec::new(),
+            serving: BTreeMap::new(),
             lent: BTreeMap::new(),
             sharing: BTreeMap::new(),
             exclusive: BTreeSet::new(),
@@ -179,9 +186,26 @@ impl Model {
         match exclusive.into_iter().chain(shared).min() {
             None => return false,
             Some((_, 0, at)) => self.closed.push(self.idle.remove(at).conn),
-            Some((.., at)) => self.closed.push(self.shared.remove(at).conn),
+            Some((.., at)) => self.close_shared(at),
         }
         true
+    }
+
+    fn close_shared(&mut self, at: usize) {
+        self.closed.push(self.shared.remove(at).conn);
+        self.forget_closed();
+    }
+
+    /// What left serves no key.
+    fn forget_closed(&mut self) {
+        let Model { shared, serving, .. } = self;
+        for conns in serving.values_mut() {
+            conns.retain(|conn| shared.iter().any(|kept| kept.conn == *conn));
+        }
+    }
+
+    fn serves(&self, key: u8) -> bool {
+        self.serving.get(&key).is_some_and(|conns| !conns.is_empty())
     }
 
     fn make_room(&mut self, key: u8) -> bool {
@@ -229,20 +253,17 @@ impl Model {
     }
 
     fn take_place(&mut self, key: u8, now: Instant) -> Option<u32> {
-        let mut at = 0;
-        while at < self.shared.len() {
+        for conn in self.serving.get(&key).cloned().unwrap_or_default() {
+            let at = self.shared.iter().position(|kept| kept.conn == conn).unwrap();
             let kept = self.shared[at];
-            if kept.key != key {
-                at += 1;
-            } else if kept.gone || self.expired(&kept, now) {
-                self.closed.push(self.shared.remove(at).conn);
-            } else if kept.taken == kept.max {
-                at += 1;
-            } else {
+            if kept.gone || self.expired(&kept, now) {
+                self.close_shared(at);
+            } else if kept.taken < kept.max {
                 self.shared[at].taken += 1;
-                let first = self.shared.iter().position(|kept| kept.key == key).unwrap();
-                self.shared.swap(first, at);
-                return Some(kept.conn);
+                let conns = self.serving.get_mut(&key).unwrap();
+                let at = conns.iter().position(|&other| other == conn).unwrap();
+                conns.swap(0, at);
+                return Some(conn);
             }
         }
         None
@@ -311,13 +332,44 @@ impl Model {
         self.give_back(kept.key);
         self.end_dial(kept.key, expects);
         self.exclusive.remove(&kept.key);
-        self.shared.insert(0, kept);
+        self.shared.push(kept);
+        self.serving.entry(kept.key).or_default().insert(0, kept.conn);
         self.freed(kept.conn, kept.created);
+    }
+
+    fn join(&mut self, key: u8, expects: Expects, conn: u32, now: Instant) {
+        self.give_back(key);
+        self.end_dial(key, expects);
+        self.exclusive.remove(&key);
+        let conns = self.serving.entry(key).or_default();
+        if !conns.contains(&conn) {
+            conns.insert(0, conn);
+        }
+        self.serve_places(key, now);
+        self.serve();
+    }
+
+    fn part(&mut self, key: u8) {
+        let Model { shared, serving, .. } = self;
+        let own = |conn: u32| shared.iter().any(|kept| kept.conn == conn && kept.key == key);
+        serving.entry(key).or_default().retain(|&conn| own(conn));
     }
 
     fn freed(&mut self, conn: u32, now: Instant) {
         if let Some(&Kept { key, .. }) = self.shared.iter().find(|kept| kept.conn == conn) {
-            self.serve_places(key, now);
+            let mut keys: BTreeSet<u8> = (self.serving.iter())
+                .filter(|(_, conns)| conns.contains(&conn))
+                .map(|(&key, _)| key)
+                .collect();
+            while let Some(at) = (self.queue.iter())
+                .position(|(_, key, e)| keys.contains(key) && *e != Expects::Exclusive)
+            {
+                let key = self.queue[at].1;
+                match self.take_place(key, now) {
+                    Some(conn) => self.grant(at, Given::Place(conn)),
+                    None => drop(keys.remove(&key)),
+                }
+            }
             if self.shared.iter().any(|kept| kept.conn == conn && kept.taken == 0) {
                 self.trim(key);
             }
@@ -380,7 +432,7 @@ impl Model {
     fn forget(&mut self) {
         for key in 0..4 {
             let waiting = self.queue.iter().any(|&(_, of, _)| of == key);
-            if self.open(key) + self.promised(key) == 0 && !waiting {
+            if self.open(key) + self.promised(key) == 0 && !waiting && !self.serves(key) {
                 self.exclusive.remove(&key);
             }
         }
@@ -498,9 +550,35 @@ impl Rig {
         let (now, taken) = (self.now, mock.taken());
         let kept = Kept { key, conn, created: now, since: now, taken, max, gone: false };
         self.alive.insert(conn);
-        let member = self.pool.shared(permit, mock.clone(), now, fx);
+        let member = self.pool.shared(permit, mock.clone(), None, now, fx);
         self.mocks.insert(conn, (mock, member));
         self.model.share(expects, kept);
+    }
+
+    fn join(&mut self, from: usize, to: usize, fx: &mut Mocked) {
+        let (Some((at, expects)), Some(conn)) = (self.a_dial(from), self.a_mock(to)) else {
+            return;
+        };
+        let (mock, member) = self.mocks[&conn].clone();
+        if mock.reserve(self.now) != Place::Taken {
+            return;
+        }
+        self.places.push(conn);
+        let Held { key, permit, given } = self.held.swap_remove(at);
+        let kept = self.model.shared.iter_mut().find(|kept| kept.conn == conn);
+        if let Some(kept) = kept {
+            kept.taken += 1;
+            self.pool.join(permit, member, self.now, fx).expect("it has not left");
+            self.model.join(key, expects, conn, self.now);
+        } else {
+            let permit = self.pool.join(permit, member, self.now, fx).expect_err("it has left");
+            self.held.push(Held { key, permit, given });
+        }
+    }
+
+    fn part(&mut self, key: u8) {
+        self.pool.part(u64::from(key) / 2, |k| *k == key);
+        self.model.part(key);
     }
 
     fn finish_exchange(&mut self, from: usize, fx: &mut Mocked) {
@@ -534,7 +612,7 @@ impl Rig {
         if let Some(conn) = self.a_mock(from) {
             self.pool.gone(self.mocks[&conn].1, self.now, fx);
             if let Some(at) = self.model.shared.iter().position(|kept| kept.conn == conn) {
-                self.model.closed.push(self.model.shared.remove(at).conn);
+                self.model.close_shared(at);
                 self.model.serve();
             }
         }
@@ -648,6 +726,7 @@ impl Rig {
             .into_iter()
             .partition(|kept| model.expired(kept, now));
         model.shared = kept;
+        model.forget_closed();
         let left = dead.iter().map(|idle| idle.conn).chain(over.iter().map(|kept| kept.conn));
         model.closed.extend(left);
         model.serve();
@@ -659,6 +738,7 @@ impl Rig {
         model.closed.extend(model.idle.drain(..).map(|idle| idle.conn));
         let idle = model.shared.extract_if(.., |kept| kept.taken == 0);
         model.closed.extend(idle.map(|kept| kept.conn));
+        model.forget_closed();
         model.serve();
     }
 
@@ -671,6 +751,8 @@ impl Rig {
             Op::Finish(from) => self.finish_exchange(from, &mut fx),
             Op::Die(from) => self.die(from),
             Op::Gone(from) => self.gone(from, &mut fx),
+            Op::Join(from, to) => self.join(from, to, &mut fx),
+            Op::Part(key) => self.part(key),
             Op::Release(from) => self.give_back(from, true, &mut fx),
             Op::Close(from) => self.give_back(from, false, &mut fx),
             Op::Stale(from) => self.stale(from, &mut fx),
@@ -716,7 +798,8 @@ impl Rig {
             assert!(stats.idle <= limits.idle_per_key);
             assert_eq!(stats.open(), self.model.open(*key));
             let promised = self.model.promised(*key);
-            assert!(stats.open() + stats.waiting + promised > 0, "an empty key was kept");
+            let has = stats.open() + stats.waiting + promised > 0 || self.model.serves(*key);
+            assert!(has, "an empty key was kept");
             sum += stats.open();
         }
         assert_eq!(sum, stats.open());

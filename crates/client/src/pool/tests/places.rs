@@ -16,14 +16,14 @@ const A: u32 = 1000;
 const B: u32 = 1001;
 
 /// The machine with a clock and the effects of the last call.
-struct Rig {
-    pool: Pool<&'static str, u32, Mock>,
-    now: Instant,
-    fx: Mocked,
+pub(super) struct Rig {
+    pub(super) pool: Pool<&'static str, u32, Mock>,
+    pub(super) now: Instant,
+    pub(super) fx: Mocked,
 }
 
 impl Rig {
-    fn new(total: usize, per_key: usize) -> Rig {
+    pub(super) fn new(total: usize, per_key: usize) -> Rig {
         Rig::limited(Limits {
             total: NonZeroUsize::new(total),
             per_key: NonZeroUsize::new(per_key),
@@ -31,21 +31,21 @@ impl Rig {
         })
     }
 
-    fn limited(limits: Limits) -> Rig {
+    pub(super) fn limited(limits: Limits) -> Rig {
         Rig { pool: Pool::new(limits), now: Instant::now(), fx: Mocked::default() }
     }
 
-    fn sleep(&mut self, seconds: u64) {
+    pub(super) fn sleep(&mut self, seconds: u64) {
         self.now += Duration::from_secs(seconds);
     }
 
-    fn ask(&mut self, key: &'static str, expects: Expects) -> Acquire<u32, Mock> {
+    pub(super) fn ask(&mut self, key: &'static str, expects: Expects) -> Acquire<u32, Mock> {
         self.fx = Mocked::default();
         self.pool.acquire(1, |known| *known == key, || key, expects, self.now, &mut self.fx)
     }
 
     #[track_caller]
-    fn dial(&mut self, key: &'static str, expects: Expects) -> Permit {
+    pub(super) fn dial(&mut self, key: &'static str, expects: Expects) -> Permit {
         match self.ask(key, expects) {
             Acquire::Granted(Grant::Dial(permit)) => permit,
             other => panic!("a dial was due, not {other:?}"),
@@ -53,7 +53,7 @@ impl Rig {
     }
 
     #[track_caller]
-    fn place(&mut self, key: &'static str, expects: Expects) -> u32 {
+    pub(super) fn place(&mut self, key: &'static str, expects: Expects) -> u32 {
         match self.ask(key, expects) {
             Acquire::Granted(Grant::Shared(mock)) => mock.id,
             other => panic!("a place was due, not {other:?}"),
@@ -61,61 +61,61 @@ impl Rig {
     }
 
     #[track_caller]
-    fn wait(&mut self, key: &'static str, expects: Expects) -> WaiterId {
+    pub(super) fn wait(&mut self, key: &'static str, expects: Expects) -> WaiterId {
         match self.ask(key, expects) {
             Acquire::Wait { waiter, .. } => waiter,
             other => panic!("a wait was due, not {other:?}"),
         }
     }
 
-    fn opened(&mut self, mut permit: Permit) -> Permit {
+    pub(super) fn opened(&mut self, mut permit: Permit) -> Permit {
         self.fx = Mocked::default();
         self.pool.opened(&mut permit, self.now, &mut self.fx);
         permit
     }
 
-    fn release(&mut self, permit: Permit, conn: u32) {
+    pub(super) fn release(&mut self, permit: Permit, conn: u32) {
         self.fx = Mocked::default();
         self.pool.release(permit, conn, Verdict::Reuse, self.now, &mut self.fx);
     }
 
-    fn abandon(&mut self, permit: Permit) {
+    pub(super) fn abandon(&mut self, permit: Permit) {
         self.fx = Mocked::default();
         self.pool.abandon(permit, &mut self.fx);
     }
 
-    fn cancel(&mut self, id: WaiterId) {
+    pub(super) fn cancel(&mut self, id: WaiterId) {
         self.fx = Mocked::default();
         self.pool.cancel(id, &mut self.fx);
     }
 
     /// The dial of `permit` brings a connection with `max` places, one of which is the dialler's.
-    fn share(&mut self, permit: Permit, id: u32, max: usize) -> (Mock, MemberId) {
+    pub(super) fn share(&mut self, permit: Permit, id: u32, max: usize) -> (Mock, MemberId) {
         let mock = Mock::dialled(id, max, self.now);
         self.fx = Mocked::default();
-        let member = self.pool.shared(permit, mock.clone(), self.now, &mut self.fx);
+        let member = self.pool.shared(permit, mock.clone(), None, self.now, &mut self.fx);
         (mock, member)
     }
 
     /// A connection for `key`, with `max` places of which one is taken.
-    fn shared(&mut self, key: &'static str, id: u32, max: usize) -> (Mock, MemberId) {
+    pub(super) fn shared(&mut self, key: &'static str, id: u32, max: usize) -> (Mock, MemberId) {
         let permit = self.dial(key, Either);
         self.share(permit, id, max)
     }
 
-    fn finish(&mut self, (mock, member): &(Mock, MemberId)) {
+    pub(super) fn finish(&mut self, (mock, member): &(Mock, MemberId)) {
         mock.finish(self.now);
         self.fx = Mocked::default();
         self.pool.freed(*member, self.now, &mut self.fx);
     }
 
-    fn gone(&mut self, (_, member): &(Mock, MemberId)) {
+    pub(super) fn gone(&mut self, (_, member): &(Mock, MemberId)) {
         self.fx = Mocked::default();
         self.pool.gone(*member, self.now, &mut self.fx);
     }
 
     #[track_caller]
-    fn claim_place(&mut self, id: WaiterId) -> u32 {
+    pub(super) fn claim_place(&mut self, id: WaiterId) -> u32 {
         match self.pool.claim(id) {
             Some(Grant::Shared(mock)) => mock.id,
             other => panic!("a place was due, not {other:?}"),
@@ -123,14 +123,14 @@ impl Rig {
     }
 
     #[track_caller]
-    fn claim_dial(&mut self, id: WaiterId) -> Permit {
+    pub(super) fn claim_dial(&mut self, id: WaiterId) -> Permit {
         match self.pool.claim(id) {
             Some(Grant::Dial(permit)) => permit,
             other => panic!("a dial was due, not {other:?}"),
         }
     }
 
-    fn woken(&self) -> &[WaiterId] {
+    pub(super) fn woken(&self) -> &[WaiterId] {
         &self.fx.wake
     }
 }

@@ -53,7 +53,7 @@ fn place(asking: &mut Asking) -> Mock {
 fn open(permit: DialPermit<u32, u32, Mock>, id: u32, max: usize) -> Mock {
     let now = Instant::now();
     let mock = Mock::dialled(id, max, now);
-    let member = permit.shared(mock.clone(), now);
+    let member = permit.shared(mock.clone(), None, now);
     mock.on_freed(move |now| member.freed(now));
     mock
 }
@@ -106,7 +106,7 @@ fn a_link_does_not_keep_the_pool_alive() {
     let pool = rig(1);
     let now = Instant::now();
     let mock = Mock::dialled(FIRST, 2, now);
-    let member = dial(&mut ask(&pool, 1)).shared(mock.clone(), now);
+    let member = dial(&mut ask(&pool, 1)).shared(mock.clone(), None, now);
     drop(pool);
     assert_eq!(std::sync::Arc::strong_count(mock.inner()), 1, "the pool's handle is dropped");
     member.freed(now);
@@ -134,7 +134,7 @@ fn a_shared_connection_may_use_the_pool_as_it_is_dropped() {
     let (pool, now) = (SharedPool::<u32, u32, Nosy>::new(Limits::default()), Instant::now());
     let asked = pool.acquire(1, |_| true, || 1, Expects::Either, now);
     let Asked::Granted(Acquired::Dial(permit)) = asked else { panic!() };
-    permit.shared(Nosy(pool.clone()), now).gone(now);
+    permit.shared(Nosy(pool.clone()), None, now).gone(now);
     assert_eq!(pool.stats(now).open(), 0);
 }
 
@@ -159,7 +159,7 @@ fn a_place_freed_as_the_waiter_comes_is_not_missed() {
     let (pool, now) = (SharedPool::<u32, u32, Racing>::new(limits), Instant::now());
     let ask = || pool.acquire(1, |_| true, || 1, Expects::Either, now);
     let Asked::Granted(Acquired::Dial(permit)) = ask() else { panic!() };
-    let _member = permit.shared(Racing(Default::default()), now);
+    let _member = permit.shared(Racing(Default::default()), None, now);
     let Asked::Wait(waiting) = ask() else { panic!("the first answer is that it is full") };
     let polled = std::pin::pin!(waiting).poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(polled, Poll::Ready(Acquired::Shared(_))));
