@@ -274,7 +274,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     }
 
     /// Counts for each key the pool knows. A key is known, and its counts run, while it has a
-    /// connection or a waiter.
+    /// connection or a waiter, or is served by another's connection, which counts there.
     pub fn key_stats(&self) -> impl Iterator<Item = (&K, Stats)> {
         self.keys
             .iter()

@@ -28,6 +28,7 @@ on_every_runtime!(
     a_server_may_misdirect_on_its_own_connection_too,
     a_body_that_cannot_be_sent_again_is_not,
     a_server_says_whom_it_is_there_for,
+    a_web_socket_joins_too,
     calls_that_come_together_join_together,
     cold_calls_to_both_are_served,
     a_lost_connection_is_lost_for_both,
@@ -272,6 +273,24 @@ async fn a_server_says_whom_it_is_there_for(b: Bench) {
         }
         assert_eq!(b.origin.accepted(Port::BadH2), expected, "{row}");
     }
+}
+
+async fn a_web_socket_joins_too(b: Bench) {
+    let client = builder(&b).build().unwrap();
+    get(&client, url(&b, Port::H2, ONE, "/get")).await;
+    let echo = url(&b, Port::H2, OTHER, "/ws/echo").replace("https", "wss");
+    let socket = client.websocket(&echo).version(Version::HTTP_2).connect().await.unwrap();
+    assert_eq!(socket.handshake().version(), Version::HTTP_2);
+    assert_eq!((b.origin.accepted(Port::H2), client.pool_stats().coalesced), (1, 1));
+    // A connection that was never asked for a tunnel may not take one: this one says so first.
+    let at = b.origin.bad_h2("settings-unknown", true).unwrap();
+    let client = b.builder().coalesce(true).resolve(ONE, None, [at]).resolve(OTHER, None, [at]);
+    let client = client.build().unwrap();
+    get(&client, format!("https://{ONE}/")).await;
+    let refused = client.websocket(format!("wss://{OTHER}/")).version(Version::HTTP_2);
+    let error = refused.connect().await.unwrap_err();
+    assert_eq!(error.error().kind(), Kind::NotOffered);
+    assert_eq!(b.origin.accepted(Port::BadH2), 2, "it asked on a connection of its own");
 }
 
 async fn calls_that_come_together_join_together(b: Bench) {
