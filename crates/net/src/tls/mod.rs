@@ -10,6 +10,7 @@ mod early;
 mod error;
 mod hello;
 mod machine;
+mod patch;
 mod roots;
 mod session;
 mod socket;
@@ -22,6 +23,7 @@ use crate::{
 pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
 pub use early::EarlyData;
 pub use error::TlsError;
+pub use patch::BORINGSSL_IS_PATCHED;
 pub use socket::TlsSocket;
 
 /// What a handshake agreed on.
