@@ -89,7 +89,7 @@ impl Pair {
         Pair { client, server: SslStream::new(server, far).unwrap() }
     }
 
-    /// To the end of both, or the client's error.
+    /// To the end of both, or of one.
     fn handshake(&mut self) -> Result<(), Error> {
         loop {
             let client = self.client.connect();
@@ -97,9 +97,7 @@ impl Pair {
             match (client, server) {
                 (Ok(()), Ok(())) => return Ok(()),
                 (Err(error), _) if error.code() != ErrorCode::WANT_READ => return Err(error),
-                (_, Err(error)) if error.code() != ErrorCode::WANT_READ => {
-                    panic!("the server: {error}");
-                }
+                (_, Err(error)) if error.code() != ErrorCode::WANT_READ => return Err(error),
                 _ => {}
             }
         }

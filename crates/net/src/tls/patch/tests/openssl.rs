@@ -7,8 +7,6 @@ use std::{
     time::Duration,
 };
 
-use base64::Engine as _;
-
 use super::*;
 
 /// An `openssl s_server`, killed when dropped, with its certificate in a directory of its own.
@@ -33,8 +31,8 @@ impl Drop for OpenSsl {
     }
 }
 
-/// None where openssl is not installed. `serverinfo` goes into its encrypted extensions.
-pub(super) fn s_server(name: &str, more: &[&str], serverinfo: Option<&[u8]>) -> Option<OpenSsl> {
+/// None where openssl is not installed.
+pub(super) fn s_server(name: &str, more: &[&str]) -> Option<OpenSsl> {
     let dir = std::env::temp_dir().join(format!("mimus-net-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let dir = TempDir(dir);
@@ -50,12 +48,6 @@ pub(super) fn s_server(name: &str, more: &[&str], serverinfo: Option<&[u8]>) -> 
         .arg(file("cert.pem", &certificate))
         .arg("-key")
         .arg(file("key.pem", &key.serialize_pem()));
-    if let Some(info) = serverinfo {
-        let body = base64::engine::general_purpose::STANDARD.encode(info);
-        let kind = "SERVERINFOV2 FOR record_size_limit";
-        let pem = format!("-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n");
-        command.arg("-serverinfo").arg(file("info.pem", &pem));
-    }
     let spawned = command
         .args(more)
         .stdin(Stdio::piped())
