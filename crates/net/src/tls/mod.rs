@@ -10,6 +10,7 @@ mod early;
 mod error;
 mod hello;
 mod machine;
+mod patch;
 mod reuse;
 mod roots;
 mod session;
@@ -23,6 +24,7 @@ use crate::{
 pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
 pub use early::EarlyData;
 pub use error::TlsError;
+pub use patch::BORINGSSL_IS_PATCHED;
 pub use socket::TlsSocket;
 
 /// What a handshake agreed on.

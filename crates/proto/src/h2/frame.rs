@@ -4,13 +4,13 @@ use super::Code;
 use super::opening::{Priority, SettingId};
 
 /// RFC 9113 section 3.4.
-pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// RFC 9113 section 4.1.
-pub(super) const HEADER_LEN: usize = 9;
+pub(crate) const HEADER_LEN: usize = 9;
 
 /// Frame types (RFC 9113 section 6, RFC 8336 section 2.1, RFC 9218 section 7.1).
-pub(super) mod kind {
+pub(crate) mod kind {
     pub(crate) const DATA: u8 = 0x0;
     pub(crate) const HEADERS: u8 = 0x1;
     pub(crate) const PRIORITY: u8 = 0x2;
@@ -26,7 +26,7 @@ pub(super) mod kind {
 }
 
 /// Flags (RFC 9113 section 6).
-pub(super) mod flag {
+pub(crate) mod flag {
     pub(crate) const ACK: u8 = 0x1;
     pub(crate) const END_STREAM: u8 = 0x1;
     pub(crate) const END_HEADERS: u8 = 0x4;
@@ -36,15 +36,15 @@ pub(super) mod flag {
 
 /// The nine octets in front of every frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) len: u32,
-    pub(super) kind: u8,
-    pub(super) flags: u8,
-    pub(super) stream: u32,
+pub(crate) struct Header {
+    pub(crate) len: u32,
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
 }
 
 impl Header {
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;
         let [a, b, c, kind, flags, s0, s1, s2, s3] = *bytes;
         Some(Self {
@@ -56,7 +56,7 @@ impl Header {
         })
     }
 
-    pub(super) fn has(self, flag: u8) -> bool {
+    pub(crate) fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
@@ -66,18 +66,18 @@ impl Header {
         [a, b, c, self.kind, self.flags, s0, s1, s2, s3]
     }
 
-    pub(super) fn write(self, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes());
     }
 }
 
 /// A big-endian 32-bit number at `at`.
-pub(super) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
 /// SETTINGS (RFC 9113 section 6.5).
-pub(super) fn write_settings(out: &mut Vec<u8>, settings: &[(SettingId, u32)]) {
+pub(crate) fn write_settings(out: &mut Vec<u8>, settings: &[(SettingId, u32)]) {
     let len = settings.len() as u32 * 6;
     Header { len, kind: kind::SETTINGS, flags: 0, stream: 0 }.write(out);
     for (id, value) in settings {
@@ -86,12 +86,12 @@ pub(super) fn write_settings(out: &mut Vec<u8>, settings: &[(SettingId, u32)]) {
     }
 }
 
-pub(super) fn write_settings_ack(out: &mut Vec<u8>) {
+pub(crate) fn write_settings_ack(out: &mut Vec<u8>) {
     Header { len: 0, kind: kind::SETTINGS, flags: flag::ACK, stream: 0 }.write(out);
 }
 
 /// WINDOW_UPDATE (RFC 9113 section 6.9).
-pub(super) fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
+pub(crate) fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
     write_number(out, kind::WINDOW_UPDATE, stream, increment);
 }
 
@@ -109,7 +109,7 @@ fn write_number(out: &mut Vec<u8>, kind: u8, stream: u32, number: u32) {
 }
 
 /// PING (RFC 9113 section 6.7).
-pub(super) fn write_ping(out: &mut Vec<u8>, ack: bool, payload: [u8; 8]) {
+pub(crate) fn write_ping(out: &mut Vec<u8>, ack: bool, payload: [u8; 8]) {
     let flags = if ack { flag::ACK } else { 0 };
     Header { len: 8, kind: kind::PING, flags, stream: 0 }.write(out);
     out.extend_from_slice(&payload);
@@ -146,7 +146,7 @@ pub(super) fn write_priority_update(out: &mut Vec<u8>, stream: u32, value: &[u8]
 /// Makes frames of a header block that stands at the end of `out`, from `start` on, behind the room
 /// that [`begin_block`] left: one HEADERS frame, and CONTINUATION for what passes `max` octets
 /// (RFC 9113 sections 6.2 and 6.10).
-pub(super) fn finish_block(out: &mut Vec<u8>, start: usize, stream: u32, flags: u8, max: usize) {
+pub(crate) fn finish_block(out: &mut Vec<u8>, start: usize, stream: u32, flags: u8, max: usize) {
     let len = out.len() - start - HEADER_LEN;
     let first = len.min(max);
     let whole = if first == len { flag::END_HEADERS } else { 0 };
@@ -158,7 +158,7 @@ pub(super) fn finish_block(out: &mut Vec<u8>, start: usize, stream: u32, flags: 
 }
 
 /// Leaves room for the HEADERS frame's header, and says where.
-pub(super) fn begin_block(out: &mut Vec<u8>) -> usize {
+pub(crate) fn begin_block(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_LEN]);
     start
