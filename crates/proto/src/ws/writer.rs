@@ -86,11 +86,13 @@ impl<M: Masking> Writer<M> {
             OwnedMessage::Binary(bytes) => (Opcode::Binary, bytes),
             other => return self.send(other.as_message()),
         };
-        if bytes.len() < KEEP_FROM || self.compresses(bytes.len()) {
+        if bytes.len() < KEEP_FROM {
             return self.whole(opcode, &bytes);
         }
         self.check_idle()?;
-        self.keep(opcode, bytes);
+        if !self.compressed(opcode, &bytes) {
+            self.keep(opcode, bytes);
+        }
         Ok(())
     }
 
@@ -202,21 +204,21 @@ impl<M: Masking> Writer<M> {
     }
 
     #[inline]
-    fn compresses(&self, len: usize) -> bool {
-        self.deflate.as_ref().is_some_and(|deflate| deflate.is_worth(len))
-    }
-
-    #[inline]
     fn whole(&mut self, opcode: Opcode, payload: &[u8]) -> Result<(), ApiMisuse> {
         self.check_idle()?;
-        match &mut self.deflate {
-            Some(deflate) if deflate.is_worth(payload.len()) => {
-                let payload = deflate.message(payload, true);
-                frame(self.out.text(), &mut self.masking, (opcode, true, RSV1), payload);
-            }
-            _ => frame(self.out.text(), &mut self.masking, (opcode, true, 0), payload),
+        if !self.compressed(opcode, payload) {
+            frame(self.out.text(), &mut self.masking, (opcode, true, 0), payload);
         }
         Ok(())
+    }
+
+    /// Queues a message in compressed form, if that is agreed on and worth it.
+    #[inline]
+    fn compressed(&mut self, opcode: Opcode, payload: &[u8]) -> bool {
+        let Some(deflate) = &mut self.deflate else { return false };
+        let Some(payload) = deflate.whole(payload) else { return false };
+        frame(self.out.text(), &mut self.masking, (opcode, true, RSV1), payload);
+        true
     }
 
     fn piece(&mut self, kind: Kind, payload: &[u8], last: bool) -> Result<(), ApiMisuse> {
@@ -226,14 +228,13 @@ impl<M: Masking> Writer<M> {
             State::Open { compressed, .. } => (Opcode::Continuation, compressed, 0),
             State::Idle => {
                 let opcode = if kind == Kind::Text { Opcode::Text } else { Opcode::Binary };
-                // How long it will be nobody knows: what comes in pieces is worth it.
-                let compressed = self.deflate.is_some();
+                let compressed = self.deflate.as_ref().is_some_and(|deflate| deflate.is_on());
                 (opcode, compressed, if compressed { RSV1 } else { 0 })
             }
         };
         self.state = if last { State::Idle } else { State::Open { kind, compressed } };
         let payload = match &mut self.deflate {
-            Some(deflate) if compressed => deflate.message(payload, last),
+            Some(deflate) if compressed => deflate.piece(payload, last),
             _ => payload,
         };
         frame(self.out.text(), &mut self.masking, (opcode, last, rsv), payload);
