@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 use super::codec::Deflate;
-use super::frame::{CONTROL_MAX, HEADER_MAX, Header, Opcode, RSV1};
+use super::frame::{CONTROL_MAX, Header, Opcode, RSV1};
 use super::{Close, Kind, Masking, Message, OwnedMessage, Prepared};
 use crate::ApiMisuse;
 use crate::outbox::Outbox;
@@ -100,14 +100,17 @@ impl<M: Masking> Writer<M> {
         let mask = self.masking.key();
         let header = Header { fin: true, rsv: 0, opcode, mask, len: bytes.len() as u64 };
         let out = self.out.text();
-        header.write(out);
-        let Some(key) = mask else { return self.out.data(bytes) };
+        let Some(key) = mask else {
+            header.write(out);
+            return self.out.data(bytes);
+        };
         match bytes.try_into_mut() {
             Ok(mut own) => {
+                header.write(out);
                 mask::in_place(&mut own, key);
                 self.out.data(own.freeze());
             }
-            Err(shared) => mask::append(out, &shared, key),
+            Err(shared) => header.write_with(&shared, out),
         }
     }
 
@@ -148,8 +151,7 @@ impl<M: Masking> Writer<M> {
             if at > 0 {
                 key = self.masking.key().unwrap_or(key);
             }
-            Header { mask: Some(key), ..header }.write(out);
-            mask::append(out, payload, key);
+            Header { mask: Some(key), ..header }.write_with(payload, out);
         }
         Ok(())
     }
@@ -277,12 +279,6 @@ fn frame<M: Masking>(
     (opcode, fin, rsv): (Opcode, bool, u8),
     payload: &[u8],
 ) {
-    let mask = masking.key();
-    // Once for all, so that neither header nor payload has to make room of its own.
-    out.reserve(HEADER_MAX + payload.len());
-    Header { fin, rsv, opcode, mask, len: payload.len() as u64 }.write(out);
-    match mask {
-        Some(key) => mask::append(out, payload, key),
-        None => out.extend_from_slice(payload),
-    }
+    let (mask, len) = (masking.key(), payload.len() as u64);
+    Header { fin, rsv, opcode, mask, len }.write_with(payload, out);
 }
