@@ -33,6 +33,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Where frames are appended.
+    #[inline]
     pub(crate) fn text(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
@@ -48,6 +49,7 @@ impl Outbox {
     }
 
     /// Bytes that wait.
+    #[inline]
     pub(crate) fn pending(&self) -> usize {
         self.text.len() - self.written + self.data_len
     }
@@ -63,6 +65,7 @@ impl Outbox {
     }
 
     /// Fills `slices` with what to write next; says how many it filled.
+    #[inline]
     pub(crate) fn poll_transmit<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut place = self.written;
         let mut slices = slices.iter_mut();
@@ -84,6 +87,7 @@ impl Outbox {
     }
 
     /// Takes note that the first `count` bytes were written. More than there were count as all.
+    #[inline]
     pub(crate) fn transmitted(&mut self, count: usize) {
         let mut count = count.min(self.pending());
         self.total += count as u64;
@@ -104,6 +108,7 @@ impl Outbox {
         self.reclaim();
     }
 
+    #[inline]
     fn reclaim(&mut self) {
         if self.written == self.text.len() && self.data.is_empty() {
             self.text.clear();

@@ -29,16 +29,36 @@ pub(crate) fn in_place(bytes: &mut [u8], key: [u8; 4]) {
     unsafe { xor(to, to, len, u32::from_ne_bytes(key)) }
 }
 
-/// Appends `bytes`, masked, to `out`: copied and masked in one pass.
+/// Room for what stands before a payload.
+pub(crate) const HEAD: usize = 16;
+
+/// Appends the first `head_len` bytes of `head` to `out`, and behind them `bytes`, masked if there is a key:
+/// copied and masked in one pass, into room that is made once.
 #[inline]
-pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8], key: [u8; 4]) {
-    out.reserve(bytes.len());
-    let to = out.spare_capacity_mut().as_mut_ptr().cast();
-    // SAFETY: `bytes` is valid for reads of its length; the spare room behind `out` has at least as
-    // many bytes, is exclusively ours, and so does not overlap with `bytes`.
-    unsafe { xor(to, bytes.as_ptr(), bytes.len(), u32::from_ne_bytes(key)) };
-    let len = out.len() + bytes.len();
-    // SAFETY: `reserve` made so much room, and `xor` wrote all of what is new.
+pub(crate) fn append(
+    out: &mut Vec<u8>,
+    head: &[u8; HEAD],
+    head_len: usize,
+    bytes: &[u8],
+    key: Option<[u8; 4]>,
+) {
+    let head_len = head_len.min(HEAD);
+    out.reserve(HEAD + bytes.len());
+    let to: *mut u8 = out.spare_capacity_mut().as_mut_ptr().cast();
+    // SAFETY: the spare room behind `out` has at least `HEAD` bytes, and is exclusively ours. All of the head is
+    // written, because that many bytes are two instructions; what is not asked for is overwritten below, or
+    // stays outside of `out`.
+    unsafe { to.cast::<[u8; HEAD]>().write(*head) };
+    let (to, from) = (to.wrapping_add(head_len), bytes.as_ptr());
+    match key {
+        // SAFETY: `bytes` is valid for reads of its length; behind `head_len`, which is at most `HEAD`, the
+        // spare room has at least as many bytes, and so does not overlap with `bytes`.
+        Some(key) => unsafe { xor(to, from, bytes.len(), u32::from_ne_bytes(key)) },
+        // SAFETY: the same.
+        None => unsafe { std::ptr::copy_nonoverlapping(from, to, bytes.len()) },
+    }
+    let len = out.len() + head_len + bytes.len();
+    // SAFETY: `reserve` made so much room, and all of what is new was written.
     unsafe { out.set_len(len) };
 }
 

@@ -1,29 +1,19 @@
-//! permessage-deflate (RFC 7692): what is agreed on, and the coding itself.
+//! permessage-deflate (RFC 7692): what is agreed on.
+
+mod coding;
+mod pack;
 
 use std::fmt;
 
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-
 use super::Role;
 use super::extension::{Extension, NotAList};
-use crate::{Error, LimitExceeded, PeerMisbehaved};
+pub(super) use coding::{Deflate, Inflate};
 
 /// The name of the extension.
 pub(super) const NAME: &str = "permessage-deflate";
 
 /// What a window may have (RFC 7692 section 7.1.2): 2^8 to 2^15 bytes.
 const BITS: std::ops::RangeInclusive<u8> = 8..=15;
-
-/// zlib cannot write for a window of 2^8 bytes. With 2^9 it refers back by at most
-/// 2^9 - 262 = 250 bytes, which a reader with 2^8 can follow.
-const LEAST_BITS: u8 = 9;
-
-/// What a flush ends with; it is not sent (RFC 7692 section 7.2.1).
-const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
-
-/// By so many bytes at least, and at most, the room for what is inflated grows at first.
-const STEP_MIN: usize = 256;
-const STEP_MAX: usize = 16 * 1024;
 
 /// What one end does with its compressor (RFC 7692 section 7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +33,11 @@ impl Default for Direction {
 /// How what is sent is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// 0 to 9: from none to best. 6 unless set.
+    /// 0 to 9: from none to smallest. 1 unless set.
+    ///
+    /// 1 is made for messages: it takes a tenth of the time of 6 for JSON of 1 KiB, whose messages then are
+    /// two fifths larger; its memory is at most 72 KiB and not 370; and a message that would not become smaller goes
+    /// out as it is.
     pub level: u32,
     /// Shorter messages go out as they are. 128 bytes unless set.
     pub threshold: usize,
@@ -51,7 +45,7 @@ pub struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { level: 6, threshold: 128 }
+        Self { level: 1, threshold: 128 }
     }
 }
 
@@ -225,136 +219,5 @@ impl Agreed {
     pub(super) fn deflate(&self, role: Role) -> Deflate {
         let direction = if role == Role::Client { self.client } else { self.server };
         Deflate::new(direction, self.tuning)
-    }
-}
-
-/// The peer's messages, inflated.
-#[derive(Debug)]
-pub(super) struct Inflate {
-    inflate: Decompress,
-    forgets: bool,
-}
-
-impl Inflate {
-    fn new(direction: Direction) -> Self {
-        // The same window of the peer is read with a larger one too, and zlib is at home from 9 on.
-        let bits = direction.window_bits.clamp(LEAST_BITS, *BITS.end());
-        Self {
-            inflate: Decompress::new_with_window_bits(false, bits),
-            forgets: direction.no_context_takeover,
-        }
-    }
-
-    /// Inflates a piece of a message to the end of `out`, which may come to `limit` bytes. `ends`: it
-    /// is the last piece.
-    pub(super) fn take(
-        &mut self,
-        input: &[u8],
-        ends: bool,
-        out: &mut Vec<u8>,
-        limit: usize,
-    ) -> Result<(), Error> {
-        self.run(input, out, limit)?;
-        if ends {
-            // RFC 7692 section 7.2.2: what the sender left out.
-            self.run(&TAIL, out, limit)?;
-            if self.forgets {
-                self.inflate.reset(false);
-            }
-        }
-        Ok(())
-    }
-
-    fn run(&mut self, mut input: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Error> {
-        loop {
-            // Room grows with what came out, so it is at most twice what the limit allows.
-            if out.len() == out.capacity() {
-                out.reserve(input.len().clamp(STEP_MIN, STEP_MAX));
-            }
-            let before = self.inflate.total_in();
-            let start = out.len();
-            let status = self.inflate.decompress_vec(input, out, FlushDecompress::Sync);
-            let taken = (self.inflate.total_in() - before) as usize;
-            input = &input[taken..];
-            if out.len() > limit {
-                return Err(LimitExceeded::MessageBytes.into());
-            }
-            let stuck = taken == 0 && out.len() == start;
-            match status {
-                // Section 7.2.3.4: a sender may end a block for good, and go on with a new one.
-                Ok(Status::StreamEnd) => self.inflate.reset(false),
-                Ok(_) if input.is_empty() => {}
-                Ok(Status::Ok | Status::BufError) if !stuck => {}
-                _ => return Err(PeerMisbehaved::BadCompression.into()),
-            }
-            // Without room left there may be more to come out.
-            if input.is_empty() && out.len() < out.capacity() {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// Our messages, deflated.
-#[derive(Debug)]
-pub(super) struct Deflate {
-    deflate: Compress,
-    forgets: bool,
-    threshold: usize,
-    /// The last message.
-    out: Vec<u8>,
-}
-
-impl Deflate {
-    fn new(direction: Direction, tuning: Tuning) -> Self {
-        let bits = direction.window_bits.clamp(LEAST_BITS, *BITS.end());
-        let level = Compression::new(tuning.level.min(9));
-        Self {
-            deflate: Compress::new_with_window_bits(level, false, bits),
-            forgets: direction.no_context_takeover,
-            threshold: tuning.threshold,
-            out: Vec::new(),
-        }
-    }
-
-    /// Whether a message of so many bytes is compressed.
-    pub(super) fn is_worth(&self, len: usize) -> bool {
-        len >= self.threshold
-    }
-
-    /// A piece of a message; `last` when it ends it (RFC 7692 section 7.2.1).
-    pub(super) fn message(&mut self, mut payload: &[u8], last: bool) -> &[u8] {
-        self.out.clear();
-        loop {
-            self.out.reserve((payload.len() / 2).max(64));
-            let before = self.deflate.total_in();
-            let status = self.deflate.compress_vec(payload, &mut self.out, FlushCompress::Sync);
-            let taken = (self.deflate.total_in() - before) as usize;
-            payload = &payload[taken..];
-            // A flush is complete when it left room. Nothing to do is one that was complete before.
-            let full = self.out.len() == self.out.capacity();
-            if payload.is_empty() && !full || !matches!(status, Ok(Status::Ok)) {
-                break;
-            }
-        }
-        if last {
-            if let Some(sent) = self.out.strip_suffix(&TAIL) {
-                let len = sent.len();
-                self.out.truncate(len);
-            }
-            if self.out.is_empty() {
-                // Section 7.2.3.6: an empty message is a block with nothing in it.
-                self.out.push(0);
-            }
-            if self.forgets {
-                self.deflate.reset();
-            }
-        }
-        &self.out
-    }
-
-    /// Gives up the room of the last message.
-    pub(super) fn shrink(&mut self) {
-        self.out = Vec::new();
     }
 }

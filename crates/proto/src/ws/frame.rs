@@ -7,7 +7,9 @@
 
 use std::ops::Range;
 
+use super::Role;
 use crate::PeerMisbehaved;
+use crate::simd::mask::{HEAD, append};
 
 /// The longest payload of a control frame (RFC 6455 section 5.5).
 pub const CONTROL_MAX: usize = 125;
@@ -141,21 +143,61 @@ impl Header {
     /// Appends the header to `out`, its length in the shortest form.
     #[inline]
     pub fn write(&self, out: &mut Vec<u8>) {
-        let first = if self.fin { FIN } else { 0 } | self.rsv & RSV | self.opcode as u8;
-        let masked = if self.mask.is_some() { MASK } else { 0 };
-        if self.len < u64::from(LEN_16) {
-            out.extend_from_slice(&[first, masked | self.len as u8]);
-        } else if let Ok(len) = u16::try_from(self.len) {
-            let [high, low] = len.to_be_bytes();
-            out.extend_from_slice(&[first, masked | LEN_16, high, low]);
-        } else {
-            out.extend_from_slice(&[first, masked | LEN_64]);
-            out.extend_from_slice(&self.len.to_be_bytes());
-        }
-        if let Some(key) = self.mask {
-            out.extend_from_slice(&key);
-        }
+        self.write_with(&[], out);
     }
+
+    /// Appends the header, and `payload` masked as it says: all in one pass.
+    #[inline]
+    pub(super) fn write_with(&self, payload: &[u8], out: &mut Vec<u8>) {
+        let (head, len) = self.head();
+        append(out, &head, len, payload, self.mask);
+    }
+
+    /// The header at the beginning of what it gives, and how many bytes it takes.
+    #[inline]
+    fn head(&self) -> ([u8; HEAD], usize) {
+        let first = if self.fin { FIN } else { 0 } | self.rsv & RSV | self.opcode as u8;
+        let (masked, key, key_len) = match self.mask {
+            Some(key) => (MASK, u64::from(u32::from_le_bytes(key)), 4),
+            None => (0, 0, 0),
+        };
+        // Put together as one number, the first byte lowest.
+        let (head, len) = if self.len < u64::from(LEN_16) {
+            (u128::from(self.len << 8 | key << 16), 2)
+        } else if let Ok(len) = u16::try_from(self.len) {
+            let len = u64::from(len.swap_bytes());
+            (u128::from(u64::from(LEN_16) << 8 | len << 16 | key << 32), 4)
+        } else {
+            let len = u128::from(self.len.swap_bytes());
+            (u128::from(LEN_64) << 8 | len << 16 | u128::from(key) << 80, 10)
+        };
+        let head = head | u128::from(u16::from_le_bytes([first, masked]));
+        (head.to_le_bytes(), len + key_len)
+    }
+}
+
+/// The header of a message that is one frame and not of the longest: what it is, how many bytes its header
+/// takes, how many its payload. `None` for anything else, whatever it is, and for what `role` must not hear.
+#[inline(always)]
+pub(super) fn plain_head(bytes: &[u8], role: Role) -> Option<(Opcode, usize, usize)> {
+    const TEXT: u8 = FIN | Opcode::Text as u8;
+    const BINARY: u8 = FIN | Opcode::Binary as u8;
+    let opcode = match *bytes.first()? {
+        TEXT => Opcode::Text,
+        BINARY => Opcode::Binary,
+        _ => return None,
+    };
+    let (mask, key_len) = if role == Role::Server { (MASK, 4) } else { (0, 0) };
+    let (size, len) = match *bytes.get(1)? ^ mask {
+        short @ ..LEN_16 => (2 + key_len, usize::from(short)),
+        LEN_16 => {
+            let &[high, low] = bytes.get(2..4)? else { return None };
+            (4 + key_len, usize::from(u16::from_be_bytes([high, low])))
+        }
+        _ => return None,
+    };
+    let shortest = len >= usize::from(LEN_16) || size < 4 + key_len;
+    (shortest && size <= bytes.len()).then_some((opcode, size, len))
 }
 
 /// Where the payload lies behind a header of `at` bytes that begins at `start`, as far as `here` bytes

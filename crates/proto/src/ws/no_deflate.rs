@@ -21,11 +21,15 @@ impl Inflate {
 pub(super) enum Deflate {}
 
 impl Deflate {
-    pub(super) fn is_worth(&self, _len: usize) -> bool {
+    pub(super) fn is_on(&self) -> bool {
         match *self {}
     }
 
-    pub(super) fn message(&mut self, _payload: &[u8], _last: bool) -> &[u8] {
+    pub(super) fn whole(&mut self, _message: &[u8]) -> Option<&[u8]> {
+        match *self {}
+    }
+
+    pub(super) fn piece(&mut self, _piece: &[u8], _last: bool) -> &[u8] {
         match *self {}
     }
 

@@ -5,10 +5,10 @@ use std::ops::Range;
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::codec::Inflate;
-use super::frame::{Header, Opcode, RSV1, payload};
-use super::{Close, Kind, Limits, Message, OwnedMessage, Role, Utf8Bytes};
+use super::frame::{Header, Opcode, RSV1, payload, plain_head};
+use super::{Close, Kind, Limits, Message, OwnedMessage, Role};
 use crate::simd::mask;
-use crate::simd::utf8::{check_more, text};
+use crate::simd::utf8::{as_text, check_more, to_text};
 use crate::{Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 
 /// So many fragments of a message may be empty. They cost no memory, but work that leads nowhere.
@@ -218,12 +218,17 @@ impl Reader {
     #[inline]
     pub fn look(&mut self) -> Result<bool, Error> {
         if self.found.is_none() {
-            self.found = self.step()?;
+            self.found = match self.plain() {
+                Some((opcode, range)) => Some(Whole::Here(opcode, range)),
+                None if self.is_dry() => None,
+                None => self.step()?,
+            };
         }
         Ok(self.found.is_some())
     }
 
     /// What was found, if it is a control frame.
+    #[inline]
     pub(super) fn found_control(&self) -> Option<Message<'_>> {
         match &self.found {
             Some(Whole::Here(opcode, range)) if opcode.is_control() => {
@@ -233,7 +238,8 @@ impl Reader {
         }
     }
 
-    #[inline(always)]
+    /// What was found, or is to be found now.
+    #[inline]
     fn next(&mut self) -> Result<Option<Whole>, Error> {
         match self.found.take() {
             None => self.step(),
@@ -241,13 +247,64 @@ impl Reader {
         }
     }
 
+    /// What lies in the buffer: it was found there, or is plain.
+    #[inline(always)]
+    fn here(&mut self) -> Option<(Opcode, Range<usize>)> {
+        match &self.found {
+            None => self.plain(),
+            Some(Whole::Gathered(_)) => None,
+            Some(Whole::Here(opcode, range)) => {
+                let here = (*opcode, range.clone());
+                self.found = None;
+                Some(here)
+            }
+        }
+    }
+
+    /// Between frames, without another byte, as far as is known.
+    #[inline]
+    fn is_dry(&self) -> bool {
+        self.start == self.buf.len() && matches!(self.state, State::Header) && !self.eof
+    }
+
+    /// A message that is one frame, and all here: what comes most, judged by its first two bytes. `None`
+    /// when it is anything else, or wrong, which [`step`](Self::step) tells. Nothing else was found before.
+    #[inline(always)]
+    fn plain(&mut self) -> Option<(Opcode, Range<usize>)> {
+        let usual = self.open.is_none() && self.seen.missing == 0;
+        if !usual || !matches!(self.state, State::Header) {
+            return None;
+        }
+        let bytes = self.buf.get(self.start..)?;
+        let (opcode, size, len) = plain_head(bytes, self.role)?;
+        if len as u64 > self.in_one_max || len > bytes.len() - size {
+            return None;
+        }
+        let range = self.start + size..self.start + size + len;
+        if self.role == Role::Server {
+            let key = *bytes[..size].last_chunk()?;
+            mask::in_place(&mut self.buf[range.clone()], key);
+        }
+        self.start = range.end;
+        Some((opcode, range))
+    }
+
     /// The next message or control frame, lent; `None` until more bytes come.
     ///
     /// # Errors
     /// [`Error`], and the same again on every later call. [`CloseCode::of`](super::CloseCode::of) says
     /// what to tell the peer.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self) -> Result<Option<Message<'_>>, Error> {
+        match self.here() {
+            Some((opcode, range)) => lent(view(opcode, &self.buf[range]), &mut self.state),
+            None => self.poll_other(),
+        }
+    }
+
+    /// [`poll`](Self::poll) of what is not plain: apart from it, so that it is short where it is called.
+    #[inline(never)]
+    fn poll_other(&mut self) -> Result<Option<Message<'_>>, Error> {
         let Some(whole) = self.next()? else { return Ok(None) };
         let Self { buf, gathered, state, .. } = self;
         let read = match whole {
@@ -255,13 +312,7 @@ impl Reader {
             Whole::Gathered(Kind::Text) => view(Opcode::Text, gathered),
             Whole::Gathered(Kind::Binary) => Ok(Message::Binary(gathered)),
         };
-        match read {
-            Ok(message) => Ok(Some(message)),
-            Err(breach) => {
-                *state = State::Failed(breach.into());
-                Err(breach.into())
-            }
-        }
+        lent(read, state)
     }
 
     /// The same, owned: cut off the buffer, not copied.
@@ -273,13 +324,16 @@ impl Reader {
     /// As for [`poll`](Self::poll).
     #[inline]
     pub fn poll_owned(&mut self) -> Result<Option<OwnedMessage>, Error> {
-        let Some(whole) = self.next()? else { return Ok(None) };
-        let (opcode, bytes) = match whole {
-            Whole::Here(opcode, range) => (opcode, self.cut(range)),
-            Whole::Gathered(kind) => {
-                let opcode = if kind == Kind::Text { Opcode::Text } else { Opcode::Binary };
-                (opcode, std::mem::take(&mut self.gathered).into())
-            }
+        let (opcode, bytes) = match self.here() {
+            Some((opcode, range)) => (opcode, self.cut(range)),
+            None => match self.next()? {
+                Some(Whole::Here(opcode, range)) => (opcode, self.cut(range)),
+                Some(Whole::Gathered(kind)) => {
+                    let opcode = if kind == Kind::Text { Opcode::Text } else { Opcode::Binary };
+                    (opcode, std::mem::take(&mut self.gathered).into())
+                }
+                None => return Ok(None),
+            },
         };
         match owned(opcode, bytes) {
             Ok(message) => Ok(Some(message)),
@@ -304,7 +358,6 @@ impl Reader {
     }
 
     /// Goes on to the end of the next whole thing.
-    #[inline(always)]
     fn step(&mut self) -> Result<Option<Whole>, Error> {
         loop {
             if !matches!(self.state, State::Header)
@@ -521,11 +574,26 @@ impl Reader {
     }
 }
 
-/// What a payload means.
+/// A message, or how it is from now on.
 #[inline]
+fn lent<'a>(
+    read: Result<Message<'a>, PeerMisbehaved>,
+    state: &mut State,
+) -> Result<Option<Message<'a>>, Error> {
+    match read {
+        Ok(message) => Ok(Some(message)),
+        Err(breach) => {
+            *state = State::Failed(breach.into());
+            Err(breach.into())
+        }
+    }
+}
+
+/// What a payload means.
+#[inline(always)]
 fn view(opcode: Opcode, bytes: &[u8]) -> Result<Message<'_>, PeerMisbehaved> {
     Ok(match opcode {
-        Opcode::Text => match text(bytes) {
+        Opcode::Text => match as_text(bytes) {
             Ok(text) => Message::Text(text),
             Err(_) => return Err(PeerMisbehaved::InvalidUtf8),
         },
@@ -539,7 +607,7 @@ fn view(opcode: Opcode, bytes: &[u8]) -> Result<Message<'_>, PeerMisbehaved> {
 #[inline]
 fn owned(opcode: Opcode, bytes: Bytes) -> Result<OwnedMessage, PeerMisbehaved> {
     Ok(match opcode {
-        Opcode::Text => match Utf8Bytes::try_from(bytes) {
+        Opcode::Text => match to_text(bytes) {
             Ok(text) => OwnedMessage::Text(text),
             Err(_) => return Err(PeerMisbehaved::InvalidUtf8),
         },

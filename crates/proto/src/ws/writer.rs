@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 use super::codec::Deflate;
-use super::frame::{CONTROL_MAX, HEADER_MAX, Header, Opcode, RSV1};
+use super::frame::{CONTROL_MAX, Header, Opcode, RSV1};
 use super::{Close, Kind, Masking, Message, OwnedMessage, Prepared};
 use crate::ApiMisuse;
 use crate::outbox::Outbox;
@@ -86,11 +86,13 @@ impl<M: Masking> Writer<M> {
             OwnedMessage::Binary(bytes) => (Opcode::Binary, bytes),
             other => return self.send(other.as_message()),
         };
-        if bytes.len() < KEEP_FROM || self.compresses(bytes.len()) {
+        if bytes.len() < KEEP_FROM {
             return self.whole(opcode, &bytes);
         }
         self.check_idle()?;
-        self.keep(opcode, bytes);
+        if !self.compressed(opcode, &bytes) {
+            self.keep(opcode, bytes);
+        }
         Ok(())
     }
 
@@ -98,14 +100,17 @@ impl<M: Masking> Writer<M> {
         let mask = self.masking.key();
         let header = Header { fin: true, rsv: 0, opcode, mask, len: bytes.len() as u64 };
         let out = self.out.text();
-        header.write(out);
-        let Some(key) = mask else { return self.out.data(bytes) };
+        let Some(key) = mask else {
+            header.write(out);
+            return self.out.data(bytes);
+        };
         match bytes.try_into_mut() {
             Ok(mut own) => {
+                header.write(out);
                 mask::in_place(&mut own, key);
                 self.out.data(own.freeze());
             }
-            Err(shared) => mask::append(out, &shared, key),
+            Err(shared) => header.write_with(&shared, out),
         }
     }
 
@@ -146,8 +151,7 @@ impl<M: Masking> Writer<M> {
             if at > 0 {
                 key = self.masking.key().unwrap_or(key);
             }
-            Header { mask: Some(key), ..header }.write(out);
-            mask::append(out, payload, key);
+            Header { mask: Some(key), ..header }.write_with(payload, out);
         }
         Ok(())
     }
@@ -202,21 +206,21 @@ impl<M: Masking> Writer<M> {
     }
 
     #[inline]
-    fn compresses(&self, len: usize) -> bool {
-        self.deflate.as_ref().is_some_and(|deflate| deflate.is_worth(len))
-    }
-
-    #[inline]
     fn whole(&mut self, opcode: Opcode, payload: &[u8]) -> Result<(), ApiMisuse> {
         self.check_idle()?;
-        match &mut self.deflate {
-            Some(deflate) if deflate.is_worth(payload.len()) => {
-                let payload = deflate.message(payload, true);
-                frame(self.out.text(), &mut self.masking, (opcode, true, RSV1), payload);
-            }
-            _ => frame(self.out.text(), &mut self.masking, (opcode, true, 0), payload),
+        if !self.compressed(opcode, payload) {
+            frame(self.out.text(), &mut self.masking, (opcode, true, 0), payload);
         }
         Ok(())
+    }
+
+    /// Queues a message in compressed form, if that is agreed on and worth it.
+    #[inline]
+    fn compressed(&mut self, opcode: Opcode, payload: &[u8]) -> bool {
+        let Some(deflate) = &mut self.deflate else { return false };
+        let Some(payload) = deflate.whole(payload) else { return false };
+        frame(self.out.text(), &mut self.masking, (opcode, true, RSV1), payload);
+        true
     }
 
     fn piece(&mut self, kind: Kind, payload: &[u8], last: bool) -> Result<(), ApiMisuse> {
@@ -226,14 +230,13 @@ impl<M: Masking> Writer<M> {
             State::Open { compressed, .. } => (Opcode::Continuation, compressed, 0),
             State::Idle => {
                 let opcode = if kind == Kind::Text { Opcode::Text } else { Opcode::Binary };
-                // How long it will be nobody knows: what comes in pieces is worth it.
-                let compressed = self.deflate.is_some();
+                let compressed = self.deflate.as_ref().is_some_and(|deflate| deflate.is_on());
                 (opcode, compressed, if compressed { RSV1 } else { 0 })
             }
         };
         self.state = if last { State::Idle } else { State::Open { kind, compressed } };
         let payload = match &mut self.deflate {
-            Some(deflate) if compressed => deflate.message(payload, last),
+            Some(deflate) if compressed => deflate.piece(payload, last),
             _ => payload,
         };
         frame(self.out.text(), &mut self.masking, (opcode, last, rsv), payload);
@@ -276,12 +279,6 @@ fn frame<M: Masking>(
     (opcode, fin, rsv): (Opcode, bool, u8),
     payload: &[u8],
 ) {
-    let mask = masking.key();
-    // Once for all, so that neither header nor payload has to make room of its own.
-    out.reserve(HEADER_MAX + payload.len());
-    Header { fin, rsv, opcode, mask, len: payload.len() as u64 }.write(out);
-    match mask {
-        Some(key) => mask::append(out, payload, key),
-        None => out.extend_from_slice(payload),
-    }
+    let (mask, len) = (masking.key(), payload.len() as u64);
+    Header { fin, rsv, opcode, mask, len }.write_with(payload, out);
 }

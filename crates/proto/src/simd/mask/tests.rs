@@ -87,14 +87,34 @@ fn every_alignment_and_length_while_copying() {
 
 #[test]
 fn appends_behind_what_is_there() {
+    let head: [u8; HEAD] = std::array::from_fn(|at| 0xa0 + at as u8);
     for len in lengths() {
         let bytes = sample(len);
-        let mut out = b"head".to_vec();
-        append(&mut out, &bytes, KEY);
-        assert_eq!(out[..4], *b"head");
-        assert_eq!(out[4..], defined(&bytes, KEY));
-        in_place(&mut out[4..], KEY);
-        assert_eq!(out[4..], bytes);
+        for (head_len, key) in
+            [(0, Some(KEY)), (6, Some(KEY)), (14, Some(KEY)), (2, None), (HEAD, None)]
+        {
+            let mut out = b"before".to_vec();
+            append(&mut out, &head, head_len, &bytes, key);
+            let (before, rest) = out.split_at(6);
+            let (first, payload) = rest.split_at(head_len);
+            assert_eq!((before, first), (&b"before"[..], &head[..head_len]));
+            match key {
+                Some(key) => assert_eq!(payload, defined(&bytes, key)),
+                None => assert_eq!(payload, bytes),
+            }
+        }
+    }
+}
+
+#[test]
+fn masked_twice_is_not_masked() {
+    for len in lengths() {
+        let bytes = sample(len);
+        let mut twice = bytes.clone();
+        in_place(&mut twice, KEY);
+        assert_eq!(twice, defined(&bytes, KEY));
+        in_place(&mut twice, KEY);
+        assert_eq!(twice, bytes);
     }
 }
 
