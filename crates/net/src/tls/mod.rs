@@ -5,6 +5,7 @@
 //! is nothing special. BoringSSL never sees a file descriptor: it reads and writes memory, and the
 //! socket below moves whole batches of records in one system call.
 
+pub mod client_hello;
 mod config;
 mod early;
 mod error;
@@ -19,6 +20,7 @@ use crate::{
     dial::{Host, TlsPlan},
 };
 
+pub use client_hello::{ClientHello, ClientHelloError};
 pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
 pub use early::EarlyData;
 pub use error::TlsError;
