@@ -1,0 +1,7 @@
+//! What a client with a profile sends, against what the browsers do.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod capture;
+mod golden;
+mod peer;
