@@ -59,6 +59,8 @@
 mod error;
 mod event;
 mod fields;
+#[cfg(feature = "fingerprint")]
+pub mod fingerprint;
 #[cfg(feature = "grpc")]
 pub mod grpc;
 pub mod h1;

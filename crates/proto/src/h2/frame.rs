@@ -4,13 +4,13 @@ use super::Code;
 use super::opening::{Priority, SettingId};
 
 /// RFC 9113 section 3.4.
-pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// RFC 9113 section 4.1.
-pub(super) const HEADER_LEN: usize = 9;
+pub(crate) const HEADER_LEN: usize = 9;
 
 /// Frame types (RFC 9113 section 6, RFC 9218 section 7.1).
-pub(super) mod kind {
+pub(crate) mod kind {
     pub(crate) const DATA: u8 = 0x0;
     pub(crate) const HEADERS: u8 = 0x1;
     pub(crate) const PRIORITY: u8 = 0x2;
@@ -25,7 +25,7 @@ pub(super) mod kind {
 }
 
 /// Flags (RFC 9113 section 6).
-pub(super) mod flag {
+pub(crate) mod flag {
     pub(crate) const ACK: u8 = 0x1;
     pub(crate) const END_STREAM: u8 = 0x1;
     pub(crate) const END_HEADERS: u8 = 0x4;
@@ -35,15 +35,15 @@ pub(super) mod flag {
 
 /// The nine octets in front of every frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) len: u32,
-    pub(super) kind: u8,
-    pub(super) flags: u8,
-    pub(super) stream: u32,
+pub(crate) struct Header {
+    pub(crate) len: u32,
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
 }
 
 impl Header {
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;
         let [a, b, c, kind, flags, s0, s1, s2, s3] = *bytes;
         Some(Self {
@@ -55,7 +55,7 @@ impl Header {
         })
     }
 
-    pub(super) fn has(self, flag: u8) -> bool {
+    pub(crate) fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
@@ -71,7 +71,7 @@ impl Header {
 }
 
 /// A big-endian 32-bit number at `at`.
-pub(super) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 

@@ -126,6 +126,13 @@ mod stream;
 mod streams;
 mod timers;
 
+/// What reading a client's frames takes beyond what this module is.
+#[cfg(feature = "fingerprint")]
+pub(crate) mod fingerprinting {
+    pub(crate) use super::frame::{HEADER_LEN, Header, PREFACE, flag, kind, number};
+    pub(crate) use super::hpack::{Decoder, Forms, read_forms};
+}
+
 pub use client::{Busy, Client};
 pub use code::Code;
 pub use indexing::{IndexingPolicy, IndexingRule, default_indexing};

@@ -1,6 +1,6 @@
 //! Whether a hello makes sense, whatever BoringSSL can do of it.
 
-use std::{fmt, hash::Hash};
+use std::fmt;
 
 use super::{ClientHello, Extension, ExtensionOrder, HpkeAead, SessionTicket};
 use crate::tls::TlsVersion;
@@ -51,13 +51,14 @@ fn distinct<T: PartialEq + fmt::Debug>(part: &'static str, list: &[T]) -> Checke
     }
 }
 
-/// Code points that are listed once each, and are no GREASE.
-fn codes<T: Copy + PartialEq + Hash + fmt::Debug + Into<u16>>(
-    part: &'static str,
-    list: &[T],
-) -> Checked {
+fn ungreased<T: Copy + Into<u16>>(part: &'static str, list: &[T]) -> Checked {
     let grease = list.iter().any(|code| is_grease((*code).into()));
-    ensure(!grease, part, "GREASE is not listed, because its values are drawn: see `grease`")?;
+    ensure(!grease, part, "GREASE is not listed, because its values are drawn: see `grease`")
+}
+
+/// Code points that are listed once each, and are no GREASE.
+fn codes<T: Copy + PartialEq + fmt::Debug + Into<u16>>(part: &'static str, list: &[T]) -> Checked {
+    ungreased(part, list)?;
     distinct(part, list)
 }
 
@@ -70,7 +71,8 @@ impl ClientHello {
         self.check_versions()?;
         self.check_cipher_suites()?;
         self.check_groups()?;
-        codes("signature_algorithms", &self.signature_algorithms)?;
+        // Safari lists one of them twice.
+        ungreased("signature_algorithms", &self.signature_algorithms)?;
         let none = self.signature_algorithms.is_empty();
         ensure(!none, "signature_algorithms", "there are none")?;
         codes("delegated_credentials", &self.delegated_credentials)?;

@@ -27,6 +27,8 @@
 
 mod decoder;
 mod encoder;
+#[cfg(feature = "fingerprint")]
+mod forms;
 mod hash;
 mod huffman;
 mod integer;
@@ -35,6 +37,10 @@ mod table;
 
 pub use decoder::Decoder;
 pub use encoder::{DEFAULT_TABLE_CAP, Encoder};
+#[cfg(feature = "fingerprint")]
+pub use forms::{Form, NameForm};
+#[cfg(feature = "fingerprint")]
+pub(crate) use forms::{Forms, read_forms};
 
 /// What the dynamic tables of both directions begin with, in bytes as RFC 7541 section 4.1 counts
 /// them: the initial SETTINGS_HEADER_TABLE_SIZE (RFC 9113 section 6.5.2).
