@@ -31,6 +31,7 @@ pub struct ClientBuilder<M = Async> {
     /// Of `fields`, those that are ours and not the user's.
     own_fields: Vec<&'static str>,
     profile: Option<Result<Profile, profile::Error>>,
+    profile_hello: bool,
     base_url: Option<Result<Accepted>>,
     runtime: Option<Arc<dyn Runtime>>,
     resolver: Option<Arc<dyn Resolve>>,
@@ -71,6 +72,7 @@ impl<M> ClientBuilder<M> {
             ],
             own_fields: vec!["User-Agent", "Accept"],
             profile: None,
+            profile_hello: true,
             base_url: None,
             runtime: None,
             resolver: None,
@@ -112,6 +114,14 @@ impl<M> ClientBuilder<M> {
             self.settings.profile = Some(profile.clone());
         }
         self.profile = Some(profile);
+        self
+    }
+
+    /// Whether the profile's ClientHello is said, unless [`tls`](Self::tls) was given one of its own. On by
+    /// default; without it the rest of the profile is contradicted by TLS, which is of use where BoringSSL
+    /// lacks what a hello needs.
+    pub fn profile_client_hello(mut self, on: bool) -> Self {
+        self.profile_hello = on;
         self
     }
 
@@ -228,6 +238,14 @@ impl<M> ClientBuilder<M> {
         if let Some(coding) = profile.codings().find(|coding| !supported(coding)) {
             let what = format!("the profile asks for {coding}, which this build cannot decode");
             return Err(Error::request(what));
+        }
+        let tls = &mut self.settings.transport_mut().tls;
+        if let Some(hello) = profile.client_hello().filter(|_| self.profile_hello)
+            && tls.client_hello().is_none()
+        {
+            *tls = tls.with_client_hello(hello.clone()).map_err(|e| {
+                bad_setting(&format!("it cannot say the hello of {:?}", profile.name()), e)
+            })?;
         }
         let own = std::mem::take(&mut self.own_fields);
         self.fields.retain(|(name, _)| !own.contains(&name.as_str()));

@@ -56,10 +56,8 @@ fn brands_are_those_of_captured_builds() {
 fn every_profile_that_is_compiled_in_is_whole() {
     for (name, text) in data::FILES {
         if data::BASES.contains(name) {
-            assert_eq!(
-                Profile::named(name).unwrap_err().to_string().split(';').next(),
-                Some(&*format!("there is no profile {name:?}"))
-            );
+            // It may have the name of an alias.
+            assert!(Profile::named(name).map_or(true, |profile| profile.name() != *name), "{name}");
             continue;
         }
         // Every template is made.
@@ -120,7 +118,7 @@ fn a_name_that_is_none_tells_those_near() {
 
 #[test]
 fn what_is_made_of_a_name_is_shared() {
-    let (one, other) = (Profile::named("firefox"), Profile::named("firefox-153-linux"));
+    let (one, other) = (Profile::named("firefox"), Profile::named("firefox-159-linux"));
     let (one, other) = (one.expect("it is there"), other.expect("it is there"));
     assert_eq!(one, other);
     assert!(Arc::ptr_eq(one.http2_opening(), other.http2_opening()));

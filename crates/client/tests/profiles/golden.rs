@@ -55,7 +55,9 @@ fn client(profile: &str, peer: &Peer, all: &[Asked]) -> Client {
         .tls(tls)
         .cookies(true)
         .timeout(Duration::from_secs(60))
-        .profile(profile);
+        .profile(profile)
+        // Others need a BoringSSL of which a build may lack some.
+        .profile_client_hello(profile == "chromium-156-linux");
     for host in ["a.test", "b.test"] {
         builder = builder.resolve(host, None, [peer.addr]);
     }
@@ -239,6 +241,18 @@ golden! {
     chromium_156_over_http1: replay_http1("chromium-156-linux", "chromium-156/h1.bin", Speaks::Http1);
     chromium_156_in_the_clear: replay_http1("chromium-156-linux", "chromium-156/plain.bin", Speaks::Plain);
     chromium_156_begins_a_websocket: replay_websocket("chromium-156-linux", "chromium-156/websocket.bin");
+    chromium_150_over_http2: replay_http2("chromium-150-linux", "chromium-150/h2.bin");
+    chromium_150_over_http2_by_cors: replay_http2("chromium-150-linux", "chromium-150/h2-cors.bin");
+    chromium_150_over_http1: replay_http1("chromium-150-linux", "chromium-150/h1.bin", Speaks::Http1);
+    chromium_150_begins_a_websocket: replay_websocket("chromium-150-linux", "chromium-150/websocket.bin");
+    firefox_140_over_http2: replay_http2("firefox-140-linux", "firefox-140/h2.bin");
+    firefox_140_over_http2_by_cors: replay_http2("firefox-140-linux", "firefox-140/h2-cors.bin");
+    firefox_140_over_http1: replay_http1("firefox-140-linux", "firefox-140/h1.bin", Speaks::Http1);
+    firefox_140_begins_a_websocket: replay_websocket("firefox-140-linux", "firefox-140/websocket.bin");
+    firefox_159_over_http2: replay_http2("firefox-159-linux", "firefox-159/h2.bin");
+    firefox_159_over_http2_by_cors: replay_http2("firefox-159-linux", "firefox-159/h2-cors.bin");
+    firefox_159_over_http1: replay_http1("firefox-159-linux", "firefox-159/h1.bin", Speaks::Http1);
+    firefox_159_begins_a_websocket: replay_websocket("firefox-159-linux", "firefox-159/websocket.bin");
     firefox_153_over_http2: replay_http2("firefox-153-linux", "firefox-153/h2.bin");
     firefox_153_over_http2_by_cors: replay_http2("firefox-153-linux", "firefox-153/h2-cors.bin");
     firefox_153_over_http2_with_a_form: replay_http2("firefox-153-linux", "firefox-153/h2-form.bin");
