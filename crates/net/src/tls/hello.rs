@@ -19,25 +19,32 @@ use boring::{
 };
 
 use super::{
+    ClientHello,
+    client_hello::CertificateCompression,
     config::{Settings, log_keys},
     early, roots,
     session::{SessionCache, SessionKey},
+    shape,
 };
 use crate::{
     DialError, DialErrorKind, Phase,
     dial::{Host, TlsPlan},
 };
 
-/// What all connections of a configuration share.
+/// What all connections of a configuration share, with `compression` for certificates.
 pub(super) fn context(
     settings: &Settings,
     sessions: &Arc<SessionCache>,
+    compression: &[CertificateCompression],
 ) -> Result<SslContext, ErrorStack> {
     let mut context = SslContextBuilder::new(SslMethod::tls())?;
     context.set_min_proto_version(Some(settings.min_version.ssl()))?;
     context.set_max_proto_version(Some(settings.max_version.ssl()))?;
     // One record a call: the machine decides how many records make a batch.
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
+    if let Some(hello) = &settings.hello {
+        shape::context(&mut context, hello, compression)?;
+    }
     set_trust(&mut context, settings)?;
     if let Some(identity) = &settings.identity {
         if let Some((leaf, issuers)) = identity.chain.split_first() {
@@ -77,16 +84,21 @@ fn set_trust(context: &mut SslContextBuilder, settings: &Settings) -> Result<(),
 
 /// What one connection adds: the peer's name, ALPN, a session to resume.
 pub(super) fn configure(plan: &TlsPlan, host: &Host, port: u16) -> Result<Ssl, DialError> {
-    let context = plan.config.context().map_err(|error| {
+    let hello = plan.config.settings().hello.as_ref();
+    let protocols = offered(hello, &plan.alpn);
+    let context = plan.config.context(&protocols).map_err(|error| {
         refuse("the TLS configuration cannot be used".to_owned()).caused_by(error.clone())
     })?;
     let peer = Peer::of(host)?;
-    let alpn = encode_alpn(&plan.alpn)?;
+    let alpn = encode_alpn(&protocols)?;
     let setup = || -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(context)?;
         name_peer(&mut ssl, &peer, plan.config.settings())?;
         if !alpn.is_empty() {
             ssl.set_alpn_protos(&alpn)?;
+        }
+        if let Some(hello) = hello {
+            shape::connection(&mut ssl, hello, &protocols)?;
         }
         if plan.config.settings().resumption {
             resume(&mut ssl, plan, &peer, port)?;
@@ -159,6 +171,13 @@ fn name_peer(ssl: &mut SslRef, peer: &Peer, settings: &Settings) -> Result<(), E
     Ok(())
 }
 
+/// The protocols of the plan, in the order and choice of the hello if that has any of them.
+fn offered<'a>(hello: Option<&'a ClientHello>, plan: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let named = hello.iter().flat_map(|hello| &hello.alpn).map(|name| name.as_bytes());
+    let both: Vec<_> = named.filter(|name| plan.contains(name)).collect();
+    if both.is_empty() { plan.to_vec() } else { both }
+}
+
 /// RFC 7301 section 3.1: each protocol behind its length.
 fn encode_alpn(protocols: &[&[u8]]) -> Result<Vec<u8>, DialError> {
     let mut out = Vec::new();
@@ -176,8 +195,9 @@ fn encode_alpn(protocols: &[&[u8]]) -> Result<Vec<u8>, DialError> {
 fn resume(ssl: &mut SslRef, plan: &TlsPlan, peer: &Peer, port: u16) -> Result<(), ErrorStack> {
     let key = SessionKey { host: peer.text(), port };
     if let Some(session) = plan.config.sessions().take(&key) {
-        // SAFETY: the cache belongs to one configuration, which makes one context: the session came
-        // from a connection of the very context that `ssl` was made from.
+        // SAFETY: the cache belongs to one configuration: the session came from a connection of the very
+        // context that `ssl` was made from, or of the other one of that configuration, which verifies
+        // by the same method and store.
         unsafe { ssl.set_session(&session) }?;
         if plan.early_data {
             early::enable(ssl);
