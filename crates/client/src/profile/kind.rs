@@ -353,7 +353,7 @@ impl Ask {
         let mut farthest = asked.site.unwrap_or_default();
         // The page of a request that named none is that of its first target.
         let page = match asked.page {
-            Page::Own => Some(request.target.url.clone()),
+            Page::Own => request.target.url.join("/").ok(),
             Page::None => None,
             Page::At(_) => None,
         };

@@ -174,6 +174,22 @@ impl Profile {
         self.0.table.to_string()
     }
 
+    /// Each value that it says and its place in the file, in the order of the places.
+    pub fn entries(&self) -> Vec<(String, String)> {
+        fn collect(table: &toml::Table, at: &str, into: &mut Vec<(String, String)>) {
+            for (key, value) in table {
+                let place = format!("{at}{key}");
+                match value {
+                    toml::Value::Table(table) => collect(table, &format!("{place}."), into),
+                    value => into.push((place, value.to_string())),
+                }
+            }
+        }
+        let mut entries = Vec::new();
+        collect(&self.0.table, "", &mut entries);
+        entries
+    }
+
     /// What its ClientHello says. None: it does not say.
     pub fn client_hello(&self) -> Option<&ClientHello> {
         self.0.file.tls.as_ref()

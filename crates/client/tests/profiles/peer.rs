@@ -112,8 +112,11 @@ fn serve_http1(mut stream: impl Read + Write, answer: Answer, note: impl Fn(&[u8
     let mut bytes = Vec::new();
     while read(&mut stream, &mut bytes, &note) {
         while let Some(asked) = capture::next_request(&mut bytes) {
-            let mut text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".to_owned();
-            for (name, value) in answer(asked.path()) {
+            let fields = answer(asked.path());
+            let redirects = fields.iter().any(|(name, _)| *name == "Location");
+            let status = if redirects { "302 Found" } else { "200 OK" };
+            let mut text = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n");
+            for (name, value) in fields {
                 text += &format!("{name}: {value}\r\n");
             }
             // The client may be gone: what that means is for the test to say.
