@@ -100,6 +100,9 @@ pub(super) fn configure(plan: &TlsPlan, host: &Host, port: u16) -> Result<Ssl, D
         if let Some(hello) = hello {
             shape::connection(&mut ssl, hello, &protocols)?;
         }
+        if let Some(list) = &plan.ech {
+            ssl.set_ech_config_list(list)?;
+        }
         if plan.config.settings().resumption {
             resume(&mut ssl, plan, &peer, port)?;
         }

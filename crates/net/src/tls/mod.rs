@@ -46,6 +46,8 @@ pub struct TlsInfo {
     /// The peer's settings for the protocol, as they came by ALPS (draft-vvv-tls-alps): for `h2` frames
     /// such as SETTINGS and ACCEPT_CH. `None` when ALPS was not agreed on.
     pub application_settings: Option<Vec<u8>>,
+    /// Whether the name travelled encrypted (RFC 9849).
+    pub ech_accepted: bool,
     /// Whether a session was resumed.
     pub resumed: bool,
     /// Whether early data was accepted. `false` until the server has said so.
