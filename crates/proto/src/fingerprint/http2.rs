@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use crate::h2::fingerprinting::{
-    Decoder, Forms, HEADER_LEN, Header, PREFACE, flag, kind, number, read_forms,
+    Forms, HEADER_LEN, Header, PREFACE, flag, kind, number, read_forms,
 };
-use crate::h2::hpack::{self, Form};
+use crate::h2::hpack::{self, Decoder, Form};
 use crate::h2::{Priority, SettingId};
 
 /// The longest header block that is read, in bytes before decoding.
@@ -38,6 +38,8 @@ reasons! {
         BadBlock = "a header block that cannot be decoded",
         /// [`MAX_BLOCK`], [`MAX_BLOCK_TEXT`], [`MAX_BLOCK_FIELDS`].
         BlockTooLong = "a header block with more than this reader takes",
+        /// [`MAX_OPEN`](super::MAX_OPEN).
+        TooManyStreams = "more open streams than were allowed",
     }
 }
 
@@ -189,11 +191,14 @@ impl Http2Reader {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        self.next().inspect_err(|&error| {
-            self.failed = Some(error);
-            self.buf = Vec::new();
-            self.at = 0;
-        })
+        self.next().map_err(|error| self.fail(error))
+    }
+
+    /// This is the answer from now on.
+    pub(super) fn fail(&mut self, error: Http2Error) -> Http2Error {
+        self.failed = Some(error);
+        (self.buf, self.at) = (Vec::new(), 0);
+        error
     }
 
     fn next(&mut self) -> Result<Option<Frame>, Http2Error> {

@@ -33,12 +33,15 @@
 //! ```
 
 mod cursor;
+mod describe;
 mod extension;
 mod hello;
 mod http2;
 mod reader;
+mod responder;
 mod texts;
 
+pub use describe::{describe_frames, describe_hello};
 pub use extension::{Content, Ech, Extension, ExtensionId, KeyShare, PskOffer, StatusRequest};
 pub use hello::{ClientHello, HelloError};
 pub use http2::{
@@ -46,6 +49,7 @@ pub use http2::{
     MAX_BLOCK_TEXT,
 };
 pub use reader::{HelloReader, MAX_HELLO, Record};
+pub use responder::{Http2Responder, MAX_OPEN};
 pub use texts::{Fingerprint, Ja4, Transport, akamai};
 
 /// Whether a cipher, group, version, signature algorithm or extension is one of those that mean

@@ -65,7 +65,7 @@ impl Header {
         [a, b, c, self.kind, self.flags, s0, s1, s2, s3]
     }
 
-    pub(super) fn write(self, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes());
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// SETTINGS (RFC 9113 section 6.5).
-pub(super) fn write_settings(out: &mut Vec<u8>, settings: &[(SettingId, u32)]) {
+pub(crate) fn write_settings(out: &mut Vec<u8>, settings: &[(SettingId, u32)]) {
     let len = settings.len() as u32 * 6;
     Header { len, kind: kind::SETTINGS, flags: 0, stream: 0 }.write(out);
     for (id, value) in settings {
@@ -85,12 +85,12 @@ pub(super) fn write_settings(out: &mut Vec<u8>, settings: &[(SettingId, u32)]) {
     }
 }
 
-pub(super) fn write_settings_ack(out: &mut Vec<u8>) {
+pub(crate) fn write_settings_ack(out: &mut Vec<u8>) {
     Header { len: 0, kind: kind::SETTINGS, flags: flag::ACK, stream: 0 }.write(out);
 }
 
 /// WINDOW_UPDATE (RFC 9113 section 6.9).
-pub(super) fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
+pub(crate) fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
     write_number(out, kind::WINDOW_UPDATE, stream, increment);
 }
 
@@ -108,7 +108,7 @@ fn write_number(out: &mut Vec<u8>, kind: u8, stream: u32, number: u32) {
 }
 
 /// PING (RFC 9113 section 6.7).
-pub(super) fn write_ping(out: &mut Vec<u8>, ack: bool, payload: [u8; 8]) {
+pub(crate) fn write_ping(out: &mut Vec<u8>, ack: bool, payload: [u8; 8]) {
     let flags = if ack { flag::ACK } else { 0 };
     Header { len: 8, kind: kind::PING, flags, stream: 0 }.write(out);
     out.extend_from_slice(&payload);
@@ -145,7 +145,7 @@ pub(super) fn write_priority_update(out: &mut Vec<u8>, stream: u32, value: &[u8]
 /// Makes frames of a header block that stands at the end of `out`, from `start` on, behind the room
 /// that [`begin_block`] left: one HEADERS frame, and CONTINUATION for what passes `max` octets
 /// (RFC 9113 sections 6.2 and 6.10).
-pub(super) fn finish_block(out: &mut Vec<u8>, start: usize, stream: u32, flags: u8, max: usize) {
+pub(crate) fn finish_block(out: &mut Vec<u8>, start: usize, stream: u32, flags: u8, max: usize) {
     let len = out.len() - start - HEADER_LEN;
     let first = len.min(max);
     let whole = if first == len { flag::END_HEADERS } else { 0 };
@@ -157,7 +157,7 @@ pub(super) fn finish_block(out: &mut Vec<u8>, start: usize, stream: u32, flags: 
 }
 
 /// Leaves room for the HEADERS frame's header, and says where.
-pub(super) fn begin_block(out: &mut Vec<u8>) -> usize {
+pub(crate) fn begin_block(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_LEN]);
     start

@@ -124,11 +124,14 @@ mod stream;
 mod streams;
 mod timers;
 
-/// What reading a client's frames takes beyond what this module is.
+/// What reading a client's frames, and answering them, takes beyond what this module shows.
 #[cfg(feature = "fingerprint")]
 pub(crate) mod fingerprinting {
-    pub(crate) use super::frame::{HEADER_LEN, Header, PREFACE, flag, kind, number};
-    pub(crate) use super::hpack::{Decoder, Forms, read_forms};
+    pub(crate) use super::frame::{
+        HEADER_LEN, Header, PREFACE, begin_block, finish_block, flag, kind, number, write_ping,
+        write_settings, write_settings_ack, write_window_update,
+    };
+    pub(crate) use super::hpack::{Forms, read_forms};
 }
 
 pub use client::{Busy, Client};

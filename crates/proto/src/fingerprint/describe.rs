@@ -1,49 +1,53 @@
-//! Says what was read in the words of the Python reader, so that both can be compared as JSON.
+//! What was read, as JSON: for programs that compare clients, in this project and elsewhere.
 
-use mimus_proto::fingerprint::{
-    ClientHello, Content, Extension, FieldLine, Frame, HelloReader, Http2Reader, Transport, akamai,
-};
-use mimus_proto::h2::Priority;
-use mimus_proto::h2::hpack::{Form, Indexing, NameForm};
 use serde_json::{Map, Value, json};
 
-/// What is compared of a ClientHello.
-pub fn hello_verdict(bytes: &[u8], transport: Transport) -> Value {
-    let mut reader = HelloReader::new();
-    let hello = reader.recv(bytes).expect("a ClientHello").expect("all of it");
-    let records = reader.records().iter();
-    let records: Vec<Value> = records
-        .map(|record| json!({"version": hex4(record.version), "length": record.len}))
-        .collect();
-    let mut verdict = prints(&hello, transport);
-    verdict.insert("records".into(), records.into());
-    verdict.insert("hello".into(), parsed(&hello));
-    verdict.into()
-}
+use super::{
+    ClientHello, Content, Extension, FieldLine, Frame, HeaderBlock, Record, Transport, akamai,
+};
+use crate::h2::Priority;
+use crate::h2::hpack::{Form, Indexing, NameForm};
 
-/// The texts of a ClientHello.
-pub fn prints(hello: &ClientHello, transport: Transport) -> Map<String, Value> {
+/// A ClientHello with its records (none for QUIC) and its prints.
+///
+/// Code points in lists whose numbers are known by heart are decimal (`ciphers`), the others four
+/// hexadecimal digits. An extension has its `type`, `name` and `length`, and what its content says by
+/// name, or `data` in hexadecimal, of which the first 64 bytes are shown.
+#[must_use]
+pub fn describe_hello(hello: &ClientHello, records: &[Record], transport: Transport) -> Value {
     let (ja3, ja3n, peet) = (hello.ja3(), hello.ja3n(), hello.peetprint());
     let ja4 = hello.ja4(transport);
-    let all = json!({
+    let records: Vec<Value> = (records.iter())
+        .map(|record| json!({"version": hex4(record.version), "length": record.len}))
+        .collect();
+    json!({
+        "records": records,
         "ja3": ja3.raw, "ja3_hash": ja3.hash,
-        "ja3n_hash": ja3n.hash,
+        "ja3n": ja3n.raw, "ja3n_hash": ja3n.hash,
         "ja4": ja4.hash, "ja4_r": ja4.raw, "ja4_o": ja4.original_hash, "ja4_ro": ja4.original_raw,
         "peetprint": peet.raw, "peetprint_hash": peet.hash,
-    });
-    all.as_object().cloned().unwrap_or_default()
+        "hello": {
+            "legacy_version": hex4(hello.legacy_version),
+            "random": hex(&hello.random),
+            "session_id_len": hello.session_id.len(),
+            "ciphers": hello.cipher_suites,
+            "compression": hello.compression_methods.to_vec(),
+            "extensions": hello.extensions.iter().map(extension).collect::<Vec<_>>(),
+        },
+    })
 }
 
-/// The hello itself.
-pub fn parsed(hello: &ClientHello) -> Value {
-    json!({
-        "legacy_version": hex4(hello.legacy_version),
-        "random": hex(&hello.random),
-        "session_id_len": hello.session_id.len(),
-        "ciphers": hello.cipher_suites,
-        "compression": hello.compression_methods.to_vec(),
-        "extensions": hello.extensions.iter().map(extension).collect::<Vec<_>>(),
-    })
+/// Frames of a client, and the text of Akamai.
+///
+/// A HEADERS frame has its `headers` as pairs and under `hpack` a word for each representation: `idxN`
+/// for an indexed field; `inc`, `noidx` and `never` for literals, with the name as an index (`nN`) or a
+/// string (`name`), and for each string `H` when it is Huffman-coded, `R` when it is not; before them
+/// `SIZEN` for a new size of the table. `block` is the header block in hexadecimal.
+#[must_use]
+pub fn describe_frames(frames: &[Frame]) -> Value {
+    let akamai = akamai(frames);
+    let frames: Vec<Value> = frames.iter().map(frame).collect();
+    json!({"akamai": akamai.raw, "akamai_hash": akamai.hash, "frames": frames})
 }
 
 fn extension(extension: &Extension) -> Value {
@@ -53,12 +57,7 @@ fn extension(extension: &Extension) -> Value {
         let data = if raw.len() <= 64 { hex(raw) } else { format!("{}...", hex(&raw[..64])) };
         entry.insert("data".into(), data.into());
     }
-    // That reader's own names for two of them.
-    let name = match extension.id.0 {
-        16 => "alpn",
-        34 => "delegated_credentials",
-        _ => extension.id.name().unwrap_or("unknown"),
-    };
+    let name = extension.id.name().unwrap_or("unknown");
     entry.insert("type".into(), extension.id.0.into());
     entry.insert("name".into(), name.into());
     entry.insert("length".into(), raw.len().into());
@@ -103,19 +102,6 @@ fn content(extension: &Extension) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// What is compared of a connection of HTTP/2.
-pub fn http2_verdict(bytes: &[u8]) -> Value {
-    let mut reader = Http2Reader::new();
-    reader.recv(bytes);
-    let mut frames = Vec::new();
-    while let Some(frame) = reader.poll_frame().expect("frames of HTTP/2") {
-        frames.push(frame);
-    }
-    let akamai = akamai(&frames);
-    let frames: Vec<Value> = frames.iter().map(frame).collect();
-    json!({"akamai": akamai.raw, "akamai_hash": akamai.hash, "frames": frames})
-}
-
 fn frame(frame: &Frame) -> Value {
     match frame {
         Frame::Settings { ack, settings } => {
@@ -137,36 +123,38 @@ fn frame(frame: &Frame) -> Value {
             "prioritized": stream, "value": text(value)}),
         Frame::Data { stream, len, end_stream } => json!({"frame": "DATA", "stream": stream,
             "length": len, "flags": flags(u8::from(*end_stream))}),
-        Frame::Headers(block) => {
-            let bits = u8::from(block.end_stream)
-                | 0x4
-                | if block.padding.is_some() { 0x8 } else { 0 }
-                | if block.priority.is_some() { 0x20 } else { 0 };
-            let sizes = block.table_sizes.iter().map(|size| format!("SIZE{size}"));
-            let forms: Vec<String> = sizes.chain(block.fields.iter().map(form)).collect();
-            let fields: Vec<Value> = (block.fields.iter())
-                .map(|field| json!([text(&field.name), text(&field.value)]))
-                .collect();
-            let priority_len = if block.priority.is_some() { 5 } else { 0 };
-            let mut value = json!({"frame": "HEADERS", "stream": block.stream, "flags": flags(bits),
-                "length": block.block.len() + priority_len, "headers": fields, "hpack": forms});
-            if let Some(priority) = block.priority {
-                value["priority"] = self::priority(priority);
-            }
-            value
-        }
+        Frame::Headers(block) => headers(block),
         Frame::Other { kind, flags: bits, stream, payload } => {
             let name = match kind {
-                3 => "RST_STREAM",
-                6 => "PING",
-                7 => "GOAWAY",
-                _ => "?",
+                3 => "RST_STREAM".to_owned(),
+                6 => "PING".to_owned(),
+                7 => "GOAWAY".to_owned(),
+                _ => format!("0x{kind:02x}"),
             };
             json!({"frame": name, "flags": flags(*bits), "stream": stream,
                 "length": payload.len(), "payload": hex(payload)})
         }
-        other => panic!("not known here: {other:?}"),
     }
+}
+
+fn headers(block: &HeaderBlock) -> Value {
+    let bits = u8::from(block.end_stream)
+        | 0x4
+        | if block.padding.is_some() { 0x8 } else { 0 }
+        | if block.priority.is_some() { 0x20 } else { 0 };
+    let sizes = block.table_sizes.iter().map(|size| format!("SIZE{size}"));
+    let forms: Vec<String> = sizes.chain(block.fields.iter().map(form)).collect();
+    let fields: Vec<Value> =
+        block.fields.iter().map(|field| json!([text(&field.name), text(&field.value)])).collect();
+    let around = if block.priority.is_some() { 5 } else { 0 }
+        + block.padding.map_or(0, |len| usize::from(len) + 1);
+    let mut value = json!({"frame": "HEADERS", "stream": block.stream, "flags": flags(bits),
+        "length": block.block.len() + around, "headers": fields, "hpack": forms,
+        "block": hex(&block.block)});
+    if let Some(priority) = block.priority {
+        value["priority"] = self::priority(priority);
+    }
+    value
 }
 
 fn form(field: &FieldLine) -> String {
