@@ -21,7 +21,7 @@ use mimus_net::{
     DialErrorKind, Socket,
     dial::TlsPlan,
     tls::{
-        self, ClientHello, TlsConfig,
+        self, BORINGSSL_IS_PATCHED, ClientHello, TlsConfig,
         client_hello::{CertificateCompression, Extension},
     },
 };
@@ -44,15 +44,26 @@ async fn browse(addr: SocketAddr, config: &TlsConfig) -> Box<dyn Socket> {
     tls::connect(tcp(addr).await, &plan, &host("bird.test"), addr.port()).await.unwrap()
 }
 
+fn firefox() -> ClientHello {
+    toml::from_str(include_str!("hellos/firefox-153.toml")).unwrap()
+}
+
 #[test]
 fn rustls_agrees_and_resumes() {
+    agrees_and_resumes(&chromium());
+    if BORINGSSL_IS_PATCHED {
+        agrees_and_resumes(&firefox());
+    }
+}
+
+fn agrees_and_resumes(hello: &ClientHello) {
     let ca = Authority::new();
     let identity = ca.issue(&["bird.test"]);
     for (version, name) in [(&TLS13, "TLSv1.3"), (&TLS12, "TLSv1.2")] {
         let mut server = identity.server_with(&[version], None);
         server.alpn_protocols = vec![b"h2".to_vec()];
         let server = serve(server, echo);
-        let config = ca.client().client_hello(chromium()).build().unwrap();
+        let config = ca.client().client_hello(hello.clone()).build().unwrap();
         run(async {
             for n in 0..3 {
                 let mut socket = browse(server.addr, &config).await;

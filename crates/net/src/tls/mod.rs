@@ -12,6 +12,7 @@ mod early;
 mod error;
 mod hello;
 mod machine;
+mod patch;
 mod roots;
 mod session;
 mod shape;
@@ -27,6 +28,7 @@ pub use client_hello::{ClientHello, ClientHelloError};
 pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
 pub use early::EarlyData;
 pub use error::TlsError;
+pub use patch::BORINGSSL_IS_PATCHED;
 pub use socket::TlsSocket;
 
 /// What a handshake agreed on.
