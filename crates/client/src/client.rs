@@ -13,6 +13,7 @@ use crate::{
     origins::Origins,
     policy::netrc::Netrc,
     pool::SharedPool,
+    profile::Hints,
     request::Request,
     response::Response,
     route::Route,
@@ -61,6 +62,8 @@ pub(crate) struct Inner {
     pub(crate) http1_origins: Origins,
     /// Those that want connections of their own (421, RFC 9110 section 15.5.20).
     pub(crate) apart_origins: Origins,
+    /// What origins want to be told, if the client has a profile.
+    pub(crate) hints: Hints,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,
     pub(crate) netrc: Option<Netrc>,
 }

@@ -16,19 +16,24 @@ use boring::{
     x509::X509,
 };
 
-use super::{hello, session::SessionCache};
+use super::{ClientHello, ClientHelloError, hello, session::SessionCache, shape};
 
 /// A version of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum TlsVersion {
     /// TLS 1.0; deprecated by RFC 8996.
+    #[cfg_attr(feature = "serde", serde(rename = "1.0"))]
     Tls10,
     /// TLS 1.1; deprecated by RFC 8996.
+    #[cfg_attr(feature = "serde", serde(rename = "1.1"))]
     Tls11,
     /// TLS 1.2, RFC 5246.
+    #[cfg_attr(feature = "serde", serde(rename = "1.2"))]
     Tls12,
     /// TLS 1.3, RFC 8446.
+    #[cfg_attr(feature = "serde", serde(rename = "1.3"))]
     Tls13,
 }
 
@@ -68,18 +73,22 @@ struct Inner {
     settings: Settings,
     sessions: Arc<SessionCache>,
     context: OnceLock<Result<SslContext, ErrorStack>>,
+    /// The same for connections that offer HTTP/1.1 alone, where the hello tells them apart.
+    http1_context: OnceLock<Result<SslContext, ErrorStack>>,
 }
 
 /// Where session secrets go when someone asked for them.
 pub(super) type KeyLog = Arc<Mutex<dyn Write + Send>>;
 
 /// A certificate chain, leaf first, and the leaf's key.
+#[derive(Clone)]
 pub(super) struct Identity {
     pub(super) chain: Vec<X509>,
     pub(super) key: PKey<Private>,
 }
 
 /// Everything a builder collects.
+#[derive(Clone)]
 pub(super) struct Settings {
     pub(super) roots: Roots,
     pub(super) extra_roots: Vec<X509>,
@@ -91,6 +100,7 @@ pub(super) struct Settings {
     pub(super) verify_hostname: bool,
     pub(super) resumption: bool,
     pub(super) sni: bool,
+    pub(super) hello: Option<ClientHello>,
 }
 
 impl Default for Settings {
@@ -106,6 +116,7 @@ impl Default for Settings {
             verify_hostname: true,
             resumption: true,
             sni: true,
+            hello: None,
         }
     }
 }
@@ -116,8 +127,27 @@ impl TlsConfig {
         TlsConfigBuilder::default()
     }
 
+    /// The same, sessions apart, that says `hello`: see [`TlsConfigBuilder::client_hello`].
+    ///
+    /// # Errors
+    /// When BoringSSL cannot say it.
+    pub fn with_client_hello(&self, hello: ClientHello) -> Result<Self, TlsConfigError> {
+        let settings = self.inner.settings.clone();
+        TlsConfigBuilder { settings, error: None }.client_hello(hello).build()
+    }
+
+    /// What it says in place of BoringSSL's own hello, if anything.
+    pub fn client_hello(&self) -> Option<&ClientHello> {
+        self.inner.settings.hello.as_ref()
+    }
+
     fn new(settings: Settings) -> Self {
-        let inner = Inner { settings, sessions: Arc::default(), context: OnceLock::new() };
+        let inner = Inner {
+            settings,
+            sessions: Arc::default(),
+            context: OnceLock::new(),
+            http1_context: OnceLock::new(),
+        };
         TlsConfig { inner: Arc::new(inner) }
     }
 
@@ -143,13 +173,20 @@ impl TlsConfig {
     /// milliseconds the first time in a process, which is too long for a reactor.
     pub(crate) fn prepare(&self) {
         // Who needs the context gets the error.
-        let _ = self.context();
+        let _ = self.context(&[]);
     }
 
-    /// BoringSSL's form of this configuration, made on first use.
-    pub(super) fn context(&self) -> Result<&SslContext, &ErrorStack> {
-        let Inner { settings, sessions, context } = &*self.inner;
-        context.get_or_init(|| hello::context(settings, sessions)).as_ref()
+    /// BoringSSL's form of this configuration for a connection that offers `alpn`, made on first use.
+    pub(super) fn context(&self, alpn: &[&[u8]]) -> Result<&SslContext, &ErrorStack> {
+        let Inner { settings, sessions, context, http1_context } = &*self.inner;
+        let hello = settings.hello.as_ref();
+        let http1 = hello.and_then(|hello| hello.http1_certificate_compression.as_deref());
+        let usual = hello.map_or(&[][..], |hello| &hello.certificate_compression);
+        let (context, compression) = match http1 {
+            Some(http1) if alpn == [b"http/1.1"] => (http1_context, http1),
+            _ => (context, usual),
+        };
+        context.get_or_init(|| hello::context(settings, sessions, compression)).as_ref()
     }
 }
 
@@ -173,6 +210,7 @@ impl fmt::Debug for TlsConfig {
             .field("verify_hostname", &settings.verify_hostname)
             .field("resumption", &settings.resumption)
             .field("sni", &settings.sni)
+            .field("client_hello", &settings.hello.is_some())
             .finish()
     }
 }
@@ -307,6 +345,21 @@ impl TlsConfigBuilder {
         self
     }
 
+    /// Says `hello` instead of what BoringSSL says by itself, to look like the browser that it is from.
+    /// It sets the versions and resumption as well; what is set after it wins.
+    #[must_use]
+    pub fn client_hello(mut self, hello: ClientHello) -> Self {
+        if let Err(error) = hello.check().and_then(|()| shape::check(&hello)) {
+            self.error.get_or_insert(error.into());
+            return self;
+        }
+        self.settings.min_version = hello.min_version;
+        self.settings.max_version = hello.max_version;
+        self.settings.resumption = hello.resumption;
+        self.settings.hello = Some(hello);
+        self
+    }
+
     /// The configuration. Fast: trust stores are read when the first connection needs them.
     ///
     /// # Errors
@@ -397,6 +450,15 @@ pub struct TlsConfigError {
 impl TlsConfigError {
     fn new(detail: &str) -> Self {
         TlsConfigError { detail: detail.to_owned(), source: None }
+    }
+}
+
+impl From<ClientHelloError> for TlsConfigError {
+    fn from(error: ClientHelloError) -> Self {
+        TlsConfigError {
+            detail: "the ClientHello cannot be sent".to_owned(),
+            source: Some(Box::new(error)),
+        }
     }
 }
 

@@ -13,31 +13,38 @@ use boring::{
     ex_data::Index,
     ssl::{
         Ssl, SslContext, SslContextBuilder, SslMethod, SslMode, SslRef, SslSessionCacheMode,
-        SslVerifyMode,
+        SslVerifyMode, SslVersion,
     },
     x509::verify::{X509CheckFlags, X509VerifyParamRef},
 };
 
 use super::{
+    ClientHello,
+    client_hello::CertificateCompression,
     config::{Settings, log_keys},
     early, roots,
     session::{SessionCache, SessionKey},
+    shape,
 };
 use crate::{
     DialError, DialErrorKind, Phase,
     dial::{Host, TlsPlan},
 };
 
-/// What all connections of a configuration share.
+/// What all connections of a configuration share, with `compression` for certificates.
 pub(super) fn context(
     settings: &Settings,
     sessions: &Arc<SessionCache>,
+    compression: &[CertificateCompression],
 ) -> Result<SslContext, ErrorStack> {
     let mut context = SslContextBuilder::new(SslMethod::tls())?;
     context.set_min_proto_version(Some(settings.min_version.ssl()))?;
     context.set_max_proto_version(Some(settings.max_version.ssl()))?;
     // One record a call: the machine decides how many records make a batch.
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
+    if let Some(hello) = &settings.hello {
+        shape::context(&mut context, hello, compression)?;
+    }
     set_trust(&mut context, settings)?;
     if let Some(identity) = &settings.identity {
         if let Some((leaf, issuers)) = identity.chain.split_first() {
@@ -77,19 +84,26 @@ fn set_trust(context: &mut SslContextBuilder, settings: &Settings) -> Result<(),
 
 /// What one connection adds: the peer's name, ALPN, a session to resume.
 pub(super) fn configure(plan: &TlsPlan, host: &Host, port: u16) -> Result<Ssl, DialError> {
-    let context = plan.config.context().map_err(|error| {
+    let hello = plan.config.settings().hello.as_ref();
+    let protocols = offered(hello, &plan.alpn);
+    let context = plan.config.context(&protocols).map_err(|error| {
         refuse("the TLS configuration cannot be used".to_owned()).caused_by(error.clone())
     })?;
     let peer = Peer::of(host)?;
-    let alpn = encode_alpn(&plan.alpn)?;
+    let alpn = encode_alpn(&protocols)?;
     let setup = || -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(context)?;
         name_peer(&mut ssl, &peer, plan.config.settings())?;
         if !alpn.is_empty() {
             ssl.set_alpn_protos(&alpn)?;
         }
-        if plan.config.settings().resumption {
-            resume(&mut ssl, plan, &peer, port)?;
+        if let Some(list) = &plan.ech {
+            ssl.set_ech_config_list(list)?;
+        }
+        let resumption = plan.config.settings().resumption;
+        let psk = resumption && resume(&mut ssl, plan, &peer, port)?;
+        if let Some(hello) = hello {
+            shape::connection(&mut ssl, hello, &protocols, psk)?;
         }
         Ok(ssl)
     };
@@ -163,6 +177,13 @@ pub(super) fn expect_peer(param: &mut X509VerifyParamRef, peer: &Peer) -> Result
     }
 }
 
+/// The protocols of the plan, in the order and choice of the hello if that has any of them.
+fn offered<'a>(hello: Option<&'a ClientHello>, plan: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let named = hello.iter().flat_map(|hello| &hello.alpn).map(|name| name.as_bytes());
+    let both: Vec<_> = named.filter(|name| plan.contains(name)).collect();
+    if both.is_empty() { plan.to_vec() } else { both }
+}
+
 /// RFC 7301 section 3.1: each protocol behind its length.
 fn encode_alpn(protocols: &[&[u8]]) -> Result<Vec<u8>, DialError> {
     let mut out = Vec::new();
@@ -176,19 +197,24 @@ fn encode_alpn(protocols: &[&[u8]]) -> Result<Vec<u8>, DialError> {
     Ok(out)
 }
 
-/// Has new sessions stored under the peer's key, and offers one that is there.
-fn resume(ssl: &mut SslRef, plan: &TlsPlan, peer: &Peer, port: u16) -> Result<(), ErrorStack> {
+/// Has new sessions stored under the peer's key, and offers one that is there. Tells whether that is a
+/// pre-shared key (RFC 8446 section 4.2.11).
+fn resume(ssl: &mut SslRef, plan: &TlsPlan, peer: &Peer, port: u16) -> Result<bool, ErrorStack> {
     let key = SessionKey { host: peer.text(), port };
-    if let Some(session) = plan.config.sessions().take(&key) {
-        // SAFETY: the cache belongs to one configuration, which makes one context: the session came
-        // from a connection of the very context that `ssl` was made from.
+    let session = plan.config.sessions().take(&key);
+    let psk =
+        session.as_ref().is_some_and(|session| session.protocol_version() == SslVersion::TLS1_3);
+    if let Some(session) = session {
+        // SAFETY: the cache belongs to one configuration: the session came from a connection of the very
+        // context that `ssl` was made from, or of the other one of that configuration, which verifies
+        // by the same method and store.
         unsafe { ssl.set_session(&session) }?;
         if plan.early_data {
             early::enable(ssl);
         }
     }
     ssl.set_ex_data(key_index()?, key);
-    Ok(())
+    Ok(psk)
 }
 
 /// Where a connection carries its [`SessionKey`] for the new-session callback.

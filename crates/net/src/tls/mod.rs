@@ -5,22 +5,29 @@
 //! is nothing special. BoringSSL never sees a file descriptor: it reads and writes memory, and the
 //! socket below moves whole batches of records in one system call.
 
+pub mod client_hello;
+mod compression;
 mod config;
 mod early;
 mod error;
 mod hello;
+#[cfg(feature = "listen")]
+pub mod listen;
 mod machine;
 mod patch;
 mod reuse;
 mod roots;
 mod session;
+mod shape;
 mod socket;
 
 use crate::{
-    DialError, Socket,
+    DialError, DialErrorKind, Phase, Socket,
     dial::{Host, TlsPlan},
 };
+use machine::TlsMachine;
 
+pub use client_hello::{ClientHello, ClientHelloError};
 pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
 pub use early::EarlyData;
 pub use error::TlsError;
@@ -41,6 +48,11 @@ pub struct TlsInfo {
     pub signature: Option<&'static str>,
     /// The protocol chosen by ALPN.
     pub alpn: Option<Vec<u8>>,
+    /// The peer's settings for the protocol, as they came by ALPS (draft-vvv-tls-alps): for `h2` frames
+    /// such as SETTINGS and ACCEPT_CH. `None` when ALPS was not agreed on.
+    pub application_settings: Option<Vec<u8>>,
+    /// Whether the name travelled encrypted (RFC 9849).
+    pub ech_accepted: bool,
     /// Whether a session was resumed.
     pub resumed: bool,
     /// Whether early data was accepted. `false` until the server has said so.
@@ -71,4 +83,22 @@ pub async fn connect(
     let mut socket = TlsSocket::new(socket, ssl, plan, host, port)?;
     socket.handshake().await?;
     Ok(Box::new(socket))
+}
+
+/// What [`connect`] would send first: the TLS records of a ClientHello. What a connection draws for
+/// itself (keys, GREASE values, a permutation) is drawn anew at each call.
+///
+/// # Errors
+/// A [`DialError`] of kind `Config` when the plan cannot be carried out.
+pub fn first_flight(plan: &TlsPlan, host: &Host, port: u16) -> Result<Vec<u8>, DialError> {
+    let failed = || {
+        let detail = "no ClientHello could be made".to_owned();
+        DialError::new(Phase::Tls, DialErrorKind::Config, detail)
+    };
+    let ssl = hello::configure(plan, host, port)?;
+    let mut machine = TlsMachine::new(ssl).map_err(|error| failed().caused_by(error))?;
+    match machine.handshake() {
+        Ok(_) => Ok(machine.transmit().to_vec()),
+        Err(error) => Err(failed().caused_by(error)),
+    }
 }

@@ -30,7 +30,7 @@ impl TlsConfig {
     }
 
     fn verifies(&self, peer: &Peer, shown: &TlsInfo) -> Result<bool, ErrorStack> {
-        let context = self.context().map_err(Clone::clone)?;
+        let context = self.context(&[]).map_err(Clone::clone)?;
         let mut certificates = shown.certificates.iter().map(|der| X509::from_der(der));
         let Some(leaf) = certificates.next().transpose()? else { return Ok(false) };
         let mut issuers = Stack::new()?;

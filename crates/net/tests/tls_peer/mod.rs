@@ -27,6 +27,7 @@ use rcgen::{
 };
 use rustls::{
     HandshakeKind, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
+    crypto::CryptoProvider,
     pki_types::{PrivateKeyDer, pem::PemObject as _},
     server::WebPkiClientVerifier,
 };
@@ -94,7 +95,17 @@ impl Identity {
         versions: &[&'static rustls::SupportedProtocolVersion],
         clients: Option<&Authority>,
     ) -> ServerConfig {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        self.server_by(rustls::crypto::ring::default_provider(), versions, clients)
+    }
+
+    /// The same with cryptography of the test's choice.
+    pub fn server_by(
+        &self,
+        provider: CryptoProvider,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+        clients: Option<&Authority>,
+    ) -> ServerConfig {
+        let provider = Arc::new(provider);
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(versions)
             .unwrap();
@@ -207,7 +218,7 @@ pub async fn tcp(addr: SocketAddr) -> Box<dyn Socket> {
 }
 
 pub fn plan(config: &TlsConfig) -> TlsPlan {
-    TlsPlan { config: config.clone(), alpn: Vec::new(), early_data: false }
+    TlsPlan { config: config.clone(), alpn: Vec::new(), early_data: false, ech: None }
 }
 
 pub fn host(name: &str) -> Host {

@@ -73,6 +73,7 @@
 //!     protocol: None,
 //!     fields: &fields,
 //!     end: true,
+//!     weight: None,
 //! })?;
 //!
 //! // What would be written to the socket: the preface, and the request.
@@ -106,6 +107,7 @@
 //! [`Event`]: crate::Event
 //! [`Event::End`]: crate::Event::End
 
+mod akamai;
 mod client;
 mod code;
 mod conn;
@@ -113,6 +115,7 @@ mod flood;
 mod flow;
 mod frame;
 pub mod hpack;
+mod indexing;
 mod limits;
 mod message;
 mod opening;
@@ -136,10 +139,12 @@ pub(crate) mod fingerprinting {
     pub(crate) use super::hpack::{Forms, read_forms};
 }
 
+pub use akamai::AkamaiError;
 pub use client::{Busy, Client};
 pub use code::Code;
+pub use indexing::{IndexingPolicy, IndexingRule, default_indexing};
 pub use limits::Limits;
-pub use opening::{Opening, Priority, Pseudo, SettingId, default_indexing};
+pub use opening::{Dependency, Opening, Priority, Pseudo, SettingId};
 pub use request::{RequestLine, can_carry, can_carry_field};
 pub use settings::PeerSettings;
 pub use stream::{Sent, Stream, StreamError};

@@ -95,6 +95,7 @@ impl Channel {
                 body,
                 protocol: None,
                 server_wide: false,
+                ask: None,
                 settings,
             },
             deadline,

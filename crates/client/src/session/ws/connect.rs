@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Async, Blocking, ConnectionInfo, Error, Kind, Protocol, Request, RequestBuilder, Response,
-    Result, call, client, conn::Shared, route::RouteRef,
+    Result, call, client, conn::Shared, profile, route::RouteRef,
 };
 
 /// Builds a [`WebSocket`]. Mistakes are kept until [`connect`](Self::connect).
@@ -32,8 +32,12 @@ pub struct Builder<M = Async> {
 /// How it is begun, and how it behaves.
 #[derive(Debug, Clone)]
 struct Plan {
-    over: Over,
+    /// Over HTTP/1.1, unless it is said.
+    over: Option<Over>,
     offer: Offer,
+    /// The user said whether compression is offered.
+    #[cfg(feature = "ws-deflate")]
+    chosen: bool,
     config: Config,
     idle_timeout: Option<Duration>,
 }
@@ -161,8 +165,10 @@ impl<M> From<ConnectError<M>> for Error {
 impl<M> Builder<M> {
     pub(crate) fn new(request: RequestBuilder<M>) -> Self {
         let plan = Plan {
-            over: Over::Http1,
+            over: None,
             offer: Offer::default(),
+            #[cfg(feature = "ws-deflate")]
+            chosen: false,
             config: Config::default(),
             idle_timeout: None,
         };
@@ -191,31 +197,32 @@ impl<M> Builder<M> {
     }
 
     /// Offers compression (permessage-deflate, RFC 7692). Not offered unless set: it costs about 300 KiB
-    /// a connection, and time.
+    /// a connection, and time. A client that looks like a browser offers what that one does.
     #[cfg(feature = "ws-deflate")]
     pub fn deflate(mut self, offer: impl Into<Option<super::DeflateOffer>>) -> Self {
-        self.plan.offer.deflate = offer.into();
+        (self.plan.offer.deflate, self.plan.chosen) = (offer.into(), true);
         self
     }
 
     /// What it is begun over: an upgrade of HTTP/1.1, or a stream of an HTTP/2 connection (RFC 8441),
     /// which other requests then share. HTTP/1.1 unless set.
     pub fn version(mut self, version: Version) -> Self {
-        self.plan.over = if version == Version::HTTP_2 { Over::Http2 } else { Over::Http1 };
+        let over = if version == Version::HTTP_2 { Over::Http2 } else { Over::Http1 };
+        self.plan.over = Some(over);
         self
     }
 
     /// Begins it over HTTP/2 where the server takes WebSockets there, and over HTTP/1.1 elsewhere.
     pub fn prefer_http2(mut self) -> Self {
-        self.plan.over = Over::Either;
+        self.plan.over = Some(Over::Either);
         self
     }
 
     /// Begins it over a connection of HTTP/2 to the same origin, if one is open and its server has said
-    /// that it takes WebSockets, and over HTTP/1.1 otherwise, as browsers do. No connection is made to
-    /// find out.
+    /// that it takes WebSockets, and over HTTP/1.1 otherwise, as browsers do: the default of a client with
+    /// a profile. No connection is made to find out.
     pub fn share_http2(mut self) -> Self {
-        self.plan.over = Over::Open;
+        self.plan.over = Some(Over::Open);
         self
     }
 
@@ -261,9 +268,10 @@ impl<M> Builder<M> {
     /// # Errors
     /// The first mistake made while building.
     pub(super) fn build(self) -> Result<Attempt> {
-        let Builder { request, plan } = self;
+        let Builder { request, mut plan } = self;
         let (client, request) = request.into_parts();
-        let request = request?;
+        let mut request = request?;
+        plan.suit(&mut request);
         if !request.body().is_empty() {
             return Err(Error::request("a WebSocket is begun by a request without a body"));
         }
@@ -291,6 +299,24 @@ impl Builder<Blocking> {
     }
 }
 
+impl Plan {
+    /// Does what the browser does that the client looks like, where the user does not say otherwise.
+    fn suit(&mut self, request: &mut Request) {
+        if request.settings.profile.is_none() {
+            return;
+        }
+        #[cfg(feature = "ws-deflate")]
+        if let Some(profile) = &request.settings.profile
+            && !self.chosen
+            && profile.web_socket_deflate().is_some()
+        {
+            self.offer.deflate = Some(super::DeflateOffer::default());
+        }
+        self.over.get_or_insert(Over::Open);
+        request.ask.get_or_insert_default().kind.get_or_insert(profile::Kind::WebSocket);
+    }
+}
+
 /// Everything that it takes to begin a WebSocket.
 #[derive(Debug)]
 pub(super) struct Attempt {
@@ -306,7 +332,7 @@ impl Attempt {
 
     /// Begins one.
     pub(super) async fn connect<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
-        match self.plan.over {
+        match self.plan.over.unwrap_or(Over::Http1) {
             Over::Http1 => self.over_http1().await,
             Over::Http2 => self.over_http2().await,
             Over::Open if !self.has_open()? => self.over_http1().await,
@@ -342,7 +368,7 @@ impl Attempt {
         let mut request = self.request(Offer::append_connect)?;
         request.method = Method::CONNECT;
         request.protocol = Some(Protocol::new("websocket"));
-        if self.plan.over != Over::Either {
+        if self.plan.over != Some(Over::Either) {
             Arc::make_mut(&mut request.settings).version = Some(Version::HTTP_2);
         }
         let response = call::run(Arc::clone(&self.client), Ok(request)).await?;
@@ -358,6 +384,14 @@ impl Attempt {
         let mut fields = Fields::new();
         let invalid = |e| Error::request("the handshake cannot be written").caused_by(e);
         append(&self.plan.offer, &mut fields).map_err(invalid)?;
+        #[cfg(feature = "ws-deflate")]
+        if let Some(profile) = &self.request.settings.profile
+            && !self.plan.chosen
+            && profile.web_socket_deflate() == Some(false)
+        {
+            // What a server may do beside that, it has no leave to say.
+            fields.set("Sec-WebSocket-Extensions", "permessage-deflate").map_err(invalid)?;
+        }
         fields.extend(self.request.fields()).map_err(invalid)?;
         let request = self.request.try_clone();
         let mut request = request.ok_or_else(|| Error::request("the request has a body"))?;
