@@ -90,8 +90,8 @@ impl Authority {
         }
         let alternatives = alternatives.build(&builder.x509v3_context(issuer, None))?;
         builder.append_extension(&alternatives)?;
-        let authority = AuthorityKeyIdentifier::new().keyid(true);
-        let authority = authority.build(&builder.x509v3_context(issuer, None))?;
+        let context = builder.x509v3_context(issuer, None);
+        let authority = AuthorityKeyIdentifier::new().keyid(true).build(&context)?;
         builder.append_extension(&authority)?;
         builder.sign(&self.key, MessageDigest::sha256())?;
         Ok((builder.build(), key))
