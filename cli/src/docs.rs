@@ -10,14 +10,18 @@ use clap_mangen::{
 
 use crate::{
     exit::{Exit, Failure},
-    flags::{AboutFlags, Flags, HelpTopic, grpc::GrpcFlags, sse::SseFlags, ws::WsFlags},
+    flags::{
+        AboutFlags, Flags, HelpTopic, fingerprint::FingerprintFlags, grpc::GrpcFlags,
+        sse::SseFlags, ws::WsFlags,
+    },
     output::{to_stdout, variable_names},
 };
 
 /// What follows the short help.
 const MORE: &str =
     "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.
-gRPC: mimus grpc --help. Server-sent events: mimus sse --help. WebSockets: mimus ws --help.";
+gRPC: mimus grpc --help. Server-sent events: mimus sse --help. WebSockets: mimus ws --help.
+Fingerprints: mimus fingerprint --help.";
 
 /// What the environment can say.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -116,6 +120,25 @@ const WS: Subject = Subject {
     ],
 };
 
+const FINGERPRINT: Subject = Subject {
+    command: FingerprintFlags::command,
+    more: "Every flag and the exit codes: mimus fingerprint --help all. The man page: mimus \
+           fingerprint --man.",
+    about: "mimus fingerprint shows what a client looks like to a server: JA3, JA3N, JA4 and peetprint of \
+            its ClientHello, Akamai's text of its HTTP/2 connection, and the order of its fields. With a \
+            URL it shows this program: the request is really sent, but to a server of its own on this \
+            machine that goes by the URL's name, so nobody else hears of it. With --listen it shows \
+            whoever connects, and answers with what it saw, in JSON.",
+    examples: &[
+        ("See what a server would see.", "mimus fingerprint https://example.com/"),
+        (
+            "Watch a browser: trust ca.pem in it, or go on past its warning.",
+            "mimus fingerprint --listen 127.0.0.1:8443 --ca-file ca.pem",
+        ),
+        ("Compare two clients.", "mimus fingerprint --jsonl https://example.com/ | jq .tls.ja4"),
+    ],
+};
+
 /// Answers the flags that only ask about this program. `None` when there is work to do.
 pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
     if let Some(topic) = about.help {
@@ -135,7 +158,8 @@ pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
         .disable_help_subcommand(true)
         .subcommand(GrpcFlags::command().name("grpc"))
         .subcommand(SseFlags::command().name("sse"))
-        .subcommand(WsFlags::command().name("ws"));
+        .subcommand(WsFlags::command().name("ws"))
+        .subcommand(FingerprintFlags::command().name("fingerprint"));
     clap_complete::generate(shell, &mut whole, "mimus", &mut script);
     Some(to_stdout(&script))
 }
@@ -153,6 +177,11 @@ pub(crate) fn answer_sse(about: &AboutFlags) -> Option<Result<(), Failure>> {
 /// The same for `mimus ws`.
 pub(crate) fn answer_ws(about: &AboutFlags) -> Option<Result<(), Failure>> {
     WS.answer(about)
+}
+
+/// The same for `mimus fingerprint`.
+pub(crate) fn answer_fingerprint(about: &AboutFlags) -> Option<Result<(), Failure>> {
+    FINGERPRINT.answer(about)
 }
 
 impl Subject {
@@ -306,9 +335,11 @@ mod tests {
 
     #[test]
     fn each_subject_has_a_help_and_a_man_page_of_its_own() {
-        for (subject, usage, lines) in
-            [(GRPC, "mimus grpc [OPTIONS] URL list", 60), (SSE, "mimus sse [OPTIONS] URL", 90)]
-        {
+        for (subject, usage, lines) in [
+            (GRPC, "mimus grpc [OPTIONS] URL list", 60),
+            (SSE, "mimus sse [OPTIONS] URL", 90),
+            (FINGERPRINT, "mimus fingerprint [OPTIONS] URL", 80),
+        ] {
             let (short, all) = (subject.help(HelpTopic::Short), subject.help(HelpTopic::All));
             assert!(short.lines().count() < lines && short.contains(usage), "{short}");
             let page = String::from_utf8(subject.man().unwrap()).unwrap().replace("\\-", "-");

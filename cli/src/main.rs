@@ -5,6 +5,7 @@ mod client;
 mod docs;
 mod exit;
 mod fields;
+mod fingerprint;
 mod flags;
 mod grpc;
 mod interrupt;

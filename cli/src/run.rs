@@ -13,6 +13,7 @@ use crate::{
     docs,
     exit::{Exit, Failure},
     fields::FieldFlags,
+    fingerprint,
     flags::{Flags, Targets},
     grpc, interrupt,
     observe::{Recorder, version_name},
@@ -34,6 +35,7 @@ use crate::{
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
     let subject = match std::env::args_os().nth(1) {
+        Some(word) if word == "fingerprint" => Some(fingerprint::run as fn(_) -> Exit),
         Some(word) if word == "grpc" => Some(grpc::run as fn(_) -> Exit),
         Some(word) if word == "sse" => Some(sse::run as fn(_) -> Exit),
         Some(word) if word == "ws" => Some(ws::run as fn(_) -> Exit),

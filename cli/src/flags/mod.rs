@@ -3,6 +3,7 @@
 
 mod access;
 mod connection;
+pub(crate) mod fingerprint;
 pub(crate) mod grpc;
 mod output;
 mod request;
@@ -42,8 +43,9 @@ pub(crate) struct Flags {
     /// as http. Before the first URL may stand a method: get, head, post, put, patch, delete or
     /// options, or the word request and any method at all. Without one the method is GET, or POST
     /// when there is data, or PUT with -T. With the word grpc in front of all it calls gRPC methods,
-    /// with the word sse it follows server-sent events, with the word ws it talks over a WebSocket:
-    /// see mimus grpc --help, mimus sse --help and mimus ws --help.
+    /// with the word sse it follows server-sent events, with the word ws it talks over a WebSocket, with
+    /// the word fingerprint it shows what clients look like: see mimus grpc --help, mimus sse --help,
+    /// mimus ws --help and mimus fingerprint --help.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     words: Vec<String>,
 

@@ -7,6 +7,7 @@ mod body;
 mod curl;
 mod download;
 mod exit_codes;
+mod fingerprint;
 mod grpc;
 mod http2;
 mod rig;

@@ -24,7 +24,8 @@
 //! All only compile code in; behaviour is chosen by value. `tokio` (default), `smol`, `hickory` (its
 //! resolver), `json` (default), `gzip`, `deflate`, `brotli`, `zstd` (all default), `tower` (the
 //! client as a `tower_service::Service`), `sse` (default, module `sse`: server-sent events, lines of JSON),
-//! `grpc` (module `grpc`), `grpc-prost` (its codec of prost messages).
+//! `grpc` (module `grpc`), `grpc-prost` (its codec of prost messages), `fingerprint` (module `fingerprint`: what
+//! clients look like on the wire).
 
 #![forbid(unsafe_code)]
 
@@ -35,6 +36,8 @@ mod call;
 mod client;
 mod conn;
 mod error;
+#[cfg(feature = "fingerprint")]
+pub mod fingerprint;
 mod halves;
 mod incoming;
 mod observe;

@@ -11,6 +11,8 @@ mod config;
 mod early;
 mod error;
 mod hello;
+#[cfg(feature = "listen")]
+pub mod listen;
 mod machine;
 mod patch;
 mod roots;

@@ -49,7 +49,7 @@ pub use http2::{
     MAX_BLOCK_TEXT,
 };
 pub use reader::{HelloReader, MAX_HELLO, Record};
-pub use responder::{Http2Responder, MAX_OPEN};
+pub use responder::{Http2Responder, MAX_OPEN, WholeRequest};
 pub use texts::{Fingerprint, Ja4, Transport, akamai};
 
 /// Whether a cipher, group, version, signature algorithm or extension is one of those that mean

@@ -1,11 +1,11 @@
 //! As much of a server of HTTP/2 as makes a client go on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::http2::{Frame, Http2Error, Http2Reader};
+use super::http2::{Frame, HeaderBlock, Http2Error, Http2Reader};
 use crate::Fields;
 use crate::h2::SettingId;
 use crate::h2::fingerprinting::{
@@ -38,15 +38,31 @@ pub struct Http2Responder {
     window: i64,
     /// What it takes on a new stream.
     initial: i64,
-    open: BTreeMap<u32, Answer>,
+    open: BTreeMap<u32, Open>,
+    /// Streams whose requests are whole and were not given out.
+    whole: VecDeque<u32>,
 }
 
 /// An open stream.
 #[derive(Debug)]
-struct Answer {
+struct Open {
     window: i64,
-    /// What is left of the body, once there is an answer.
+    method: Bytes,
+    path: Bytes,
+    /// What is left of the answer's body, once there is one.
     body: Option<Bytes>,
+}
+
+/// A request that is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WholeRequest {
+    /// Its stream, for [`Http2Responder::respond`].
+    pub stream: u32,
+    /// `:method`
+    pub method: Bytes,
+    /// `:path`
+    pub path: Bytes,
 }
 
 impl Default for Http2Responder {
@@ -72,6 +88,7 @@ impl Http2Responder {
             window: WINDOW,
             initial: WINDOW,
             open: BTreeMap::new(),
+            whole: VecDeque::new(),
         }
     }
 
@@ -104,25 +121,33 @@ impl Http2Responder {
             Frame::WindowUpdate { stream, increment } => {
                 if stream == 0 {
                     self.window += i64::from(increment);
-                } else if let Some(answer) = self.open.get_mut(&stream) {
-                    answer.window += i64::from(increment);
+                } else if let Some(open) = self.open.get_mut(&stream) {
+                    open.window += i64::from(increment);
                 }
                 self.flush();
             }
             Frame::Headers(ref block) => {
-                let answer = Answer { window: self.initial, body: None };
                 // Trailers come on a stream that is open.
-                self.open.entry(block.stream).or_insert(answer);
+                self.open.entry(block.stream).or_insert_with(|| Open {
+                    window: self.initial,
+                    method: value(block, b":method"),
+                    path: value(block, b":path"),
+                    body: None,
+                });
                 if self.open.len() > MAX_OPEN {
                     return Err(self.reader.fail(Http2Error::TooManyStreams));
                 }
+                self.received(block.stream, block.end_stream);
             }
-            // RFC 9113 section 6.9: of zero would be an error.
-            Frame::Data { stream, len, end_stream } if len > 0 => {
-                write_window_update(&mut self.out, 0, len);
-                if !end_stream {
+            Frame::Data { stream, len, end_stream } => {
+                // RFC 9113 section 6.9: an increment of zero would be an error.
+                if len > 0 {
+                    write_window_update(&mut self.out, 0, len);
+                }
+                if len > 0 && !end_stream {
                     write_window_update(&mut self.out, stream, len);
                 }
+                self.received(stream, end_stream);
             }
             Frame::Other { kind: kind::PING, flags, ref payload, .. } if flags & flag::ACK == 0 => {
                 if let Ok(payload) = <[u8; 8]>::try_from(&payload[..]) {
@@ -131,10 +156,27 @@ impl Http2Responder {
             }
             Frame::Other { kind: kind::RST_STREAM, stream, .. } => {
                 self.open.remove(&stream);
+                self.whole.retain(|&whole| whole != stream);
             }
             _ => {}
         }
         Ok(())
+    }
+
+    fn received(&mut self, stream: u32, end: bool) {
+        let unanswered = self.open.get(&stream).is_some_and(|open| open.body.is_none());
+        // A stream that ends again is a mistake that does no harm here.
+        if end && unanswered && !self.whole.contains(&stream) {
+            self.whole.push_back(stream);
+        }
+    }
+
+    /// The next request that is whole, in the order of their ends. It waits for
+    /// [`respond`](Self::respond).
+    pub fn poll_request(&mut self) -> Option<WholeRequest> {
+        let stream = self.whole.pop_front()?;
+        let open = self.open.get(&stream)?;
+        Some(WholeRequest { stream, method: open.method.clone(), path: open.path.clone() })
     }
 
     fn setting(&mut self, id: SettingId, value: u32) {
@@ -146,8 +188,8 @@ impl Http2Responder {
                 // RFC 9113 section 6.9.2: of open streams, too.
                 let by = i64::from(value) - self.initial;
                 self.initial = i64::from(value);
-                for answer in self.open.values_mut() {
-                    answer.window += by;
+                for open in self.open.values_mut() {
+                    open.window += by;
                 }
             }
             _ => {}
@@ -156,11 +198,11 @@ impl Http2Responder {
 
     /// Answers the request of a stream. Nothing happens when the stream is not open, or was answered.
     pub fn respond(&mut self, stream: u32, status: StatusCode, fields: &Fields, body: Bytes) {
-        let Some(answer) = self.open.get_mut(&stream).filter(|answer| answer.body.is_none()) else {
+        let Some(open) = self.open.get_mut(&stream).filter(|open| open.body.is_none()) else {
             return;
         };
         let ends = body.is_empty();
-        answer.body = Some(body);
+        open.body = Some(body);
         let start = begin_block(&mut self.out);
         self.encoder.begin(&mut self.out);
         let mut write = |name: &[u8], value: &[u8]| {
@@ -182,12 +224,12 @@ impl Http2Responder {
     /// Writes what the windows let.
     fn flush(&mut self) {
         let (out, window) = (&mut self.out, &mut self.window);
-        self.open.retain(|&stream, answer| {
-            let Some(body) = &mut answer.body else {
+        self.open.retain(|&stream, open| {
+            let Some(body) = &mut open.body else {
                 return true;
             };
             while !body.is_empty() {
-                let room = usize::try_from(answer.window.min(*window)).unwrap_or(0);
+                let room = usize::try_from(open.window.min(*window)).unwrap_or(0);
                 let piece = body.split_to(room.min(FRAME).min(body.len()));
                 if piece.is_empty() {
                     return true;
@@ -196,7 +238,7 @@ impl Http2Responder {
                 let len = piece.len() as u32;
                 Header { len, kind: kind::DATA, flags, stream }.write(out);
                 out.extend_from_slice(&piece);
-                answer.window -= i64::from(len);
+                open.window -= i64::from(len);
                 *window -= i64::from(len);
             }
             false
@@ -208,4 +250,9 @@ impl Http2Responder {
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
     }
+}
+
+fn value(block: &HeaderBlock, name: &[u8]) -> Bytes {
+    let field = block.fields.iter().find(|field| field.name == name);
+    field.map(|field| field.value.clone()).unwrap_or_default()
 }

@@ -105,6 +105,7 @@
 //! [`Event`]: crate::Event
 //! [`Event::End`]: crate::Event::End
 
+mod akamai;
 mod client;
 mod code;
 mod conn;
@@ -134,6 +135,7 @@ pub(crate) mod fingerprinting {
     pub(crate) use super::hpack::{Forms, read_forms};
 }
 
+pub use akamai::AkamaiError;
 pub use client::{Busy, Client};
 pub use code::Code;
 pub use limits::Limits;

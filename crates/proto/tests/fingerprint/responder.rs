@@ -77,6 +77,30 @@ fn pings_and_data_are_answered() {
 }
 
 #[test]
+fn a_request_is_given_once_when_it_is_whole() {
+    let mut responder = opened(&[]);
+    responder.recv(&frame(1, 4, 1, &[0x83, 0x84]));
+    responder.recv(&frame(1, 5, 3, &[0x82, 0x84]));
+    drain(&mut responder).expect("two requests");
+    assert_eq!(responder.poll_request().map(|request| request.stream), Some(3));
+    assert_eq!(responder.poll_request(), None);
+    responder.recv(&frame(0, 1, 1, b""));
+    responder.recv(&frame(0, 1, 1, b""));
+    drain(&mut responder).expect("an end, twice");
+    let request = responder.poll_request().expect("a request");
+    assert_eq!(
+        (request.stream, &request.method[..], &request.path[..]),
+        (1, &b"POST"[..], &b"/"[..])
+    );
+    assert_eq!(responder.poll_request(), None);
+    // One that is reset before it is taken is none.
+    responder.recv(&frame(1, 5, 5, &[0x82]));
+    responder.recv(&frame(3, 0, 5, &[0; 4]));
+    drain(&mut responder).expect("a reset");
+    assert_eq!(responder.poll_request(), None);
+}
+
+#[test]
 fn streams_without_end_are_refused() {
     let mut responder = opened(&[]);
     for stream in 0..MAX_OPEN as u32 {
@@ -103,10 +127,10 @@ async fn serve(mut socket: tokio::io::DuplexStream, body: Bytes) {
             return;
         }
         responder.recv(&buf[..n]);
-        for frame in drain(&mut responder).expect("frames of h2") {
-            if let Frame::Headers(block) = frame {
-                responder.respond(block.stream, StatusCode::OK, &fields, body.clone());
-            }
+        drain(&mut responder).expect("frames of h2");
+        while let Some(request) = responder.poll_request() {
+            assert_eq!((&request.method[..], &request.path[..]), (&b"POST"[..], &b"/bird"[..]));
+            responder.respond(request.stream, StatusCode::OK, &fields, body.clone());
         }
     }
 }
@@ -121,8 +145,10 @@ fn the_client_of_h2_is_served() {
         let (mut client, connection) = h2::client::handshake(ours).await.expect("h2");
         let connection = tokio::spawn(connection);
         for _ in 0..3 {
-            let request = http::Request::get("https://a.test/").body(()).expect("a request");
-            let (answer, _) = client.send_request(request, true).expect("sent");
+            let request = http::Request::post("https://a.test/bird").body(()).expect("a request");
+            let (answer, mut sending) = client.send_request(request, false).expect("sent");
+            sending.send_data(Bytes::from(vec![7; 1000]), false).expect("data");
+            sending.send_data(Bytes::new(), true).expect("the end");
             let answer = answer.await.expect("an answer");
             assert_eq!(answer.headers()["x-bird"], "wren");
             let mut incoming = answer.into_body();

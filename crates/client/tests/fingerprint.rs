@@ -1,0 +1,162 @@
+//! What the listener sees of clients: ours, and one that is written by hand.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use mimus::blocking::Client;
+use mimus::fingerprint::{
+    Answer, Asked, ExtensionId, Frame, Listener, Seen, Serving, Site, Transport,
+};
+use mimus::tls::{Roots, TlsConfig};
+
+/// Generous: what is waited for comes at once.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Answers with what was asked for, and sends on what was seen when the connection is over.
+struct Echo(Sender<Seen>);
+
+impl Site for Echo {
+    fn answer(&self, _: &Seen, asked: &Asked<'_>) -> Answer {
+        Answer::new("text/plain", format!("{} {}", asked.method, asked.target))
+    }
+
+    fn left(&self, seen: &Seen) {
+        let _ = self.0.send(seen.clone());
+    }
+}
+
+struct Rig {
+    serving: Serving,
+    tls: TlsConfig,
+    seen: Receiver<Seen>,
+}
+
+fn rig() -> Rig {
+    let listener = Listener::bind("127.0.0.1:0", &["localhost", "127.0.0.1"]).expect("a listener");
+    let tls = TlsConfig::builder().roots(Roots::None).add_ca(listener.authority_pem());
+    let (sender, seen) = channel();
+    let serving = listener.serve(Echo(sender)).expect("a thread");
+    Rig { serving, tls: tls.build().expect("TLS"), seen }
+}
+
+impl Rig {
+    fn client(&self) -> Client {
+        let builder = Client::builder().tls(self.tls.clone()).timeout(LIMIT);
+        builder.proxies(mimus::Proxies::none()).build().expect("a client")
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.serving.local_addr().port())
+    }
+
+    fn seen(&self) -> Seen {
+        self.seen.recv_timeout(LIMIT).expect("a connection that ended")
+    }
+}
+
+#[test]
+fn http2_is_seen_frame_by_frame() {
+    let rig = rig();
+    let client = rig.client();
+    let text = client.get(rig.url("/wren")).send().expect("an answer").text().expect("a body");
+    assert_eq!(text, "GET /wren");
+    let posted = client.post(rig.url("/robin")).body("chirp").send().expect("an answer");
+    assert_eq!(posted.text().expect("a body"), "POST /robin");
+    drop(client);
+
+    let seen = rig.seen();
+    let hello = seen.hello.as_ref().expect("a ClientHello");
+    assert_eq!(hello.server_name(), Some("localhost"));
+    assert_eq!(hello.alpn(), ["h2", "http/1.1"]);
+    assert!(hello.ja4(Transport::Tcp).hash.starts_with("t13d"));
+    assert_eq!((seen.alpn.as_deref(), seen.resumed), (Some("h2"), false));
+    assert!(matches!(seen.frames[0], Frame::Settings { ack: false, .. }));
+    let heads: Vec<_> = (seen.frames.iter())
+        .filter_map(|frame| match frame {
+            Frame::Headers(block) => Some(block.fields[0].value.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(heads, ["GET", "POST"]);
+
+    let described = seen.describe();
+    let akamai = described["http2"]["akamai"].as_str().expect("a text");
+    assert!(akamai.starts_with("2:0;4:1048576"), "{akamai}");
+    assert_eq!(described["tls"]["alpn"], "h2");
+}
+
+#[test]
+fn a_second_connection_is_seen_to_resume() {
+    let rig = rig();
+    for resumed in [false, true] {
+        // A client of its own has a pool of its own; the sessions are the configuration's.
+        let answer = rig.client().get(rig.url("/")).send().expect("an answer");
+        drop(answer.text().expect("a body"));
+        let seen = rig.seen();
+        let offered = seen.hello.and_then(|h| h.extension(ExtensionId::PRE_SHARED_KEY).cloned());
+        assert_eq!((offered.is_some(), seen.resumed), (resumed, resumed));
+    }
+}
+
+#[test]
+fn http1_heads_keep_order_and_case() {
+    let rig = rig();
+    let mut socket = TcpStream::connect(rig.serving.local_addr()).expect("a connection");
+    let head = "POST /wren HTTP/1.1\r\nHost: a\r\nX-Bird: 1\r\nx-lower: 2\r\nContent-Length: 5\r\n\
+                Connection: close\r\n\r\nchirp";
+    let pipelined = format!("GET /a HTTP/1.1\r\nHost: a\r\n\r\n{head}");
+    socket.write_all(pipelined.as_bytes()).expect("sent");
+    let mut answers = String::new();
+    socket.read_to_string(&mut answers).expect("answers");
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+    assert!(answers.ends_with("POST /wren"), "{answers}");
+
+    let seen = rig.seen();
+    assert!(seen.hello.is_none() && seen.error.is_none(), "{:?}", seen.error);
+    let names: Vec<&str> = seen.heads[1].fields.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["Host", "X-Bird", "x-lower", "Content-Length", "Connection"]);
+    let described = seen.describe();
+    assert_eq!(described["http1"][1]["headers"][1][0], "X-Bird");
+    assert_eq!(described["http1"][1]["version"], "HTTP/1.1");
+}
+
+#[test]
+fn http2_is_seen_without_tls_too() {
+    let rig = rig();
+    let client = Client::builder().version(http::Version::HTTP_2).timeout(LIMIT);
+    let client = client.proxies(mimus::Proxies::none()).build().expect("a client");
+    let url = format!("http://{}/wren", rig.serving.local_addr());
+    assert_eq!(client.get(url).send().expect("an answer").text().expect("a body"), "GET /wren");
+    drop(client);
+    let seen = rig.seen();
+    assert!(seen.hello.is_none() && seen.heads.is_empty() && !seen.frames.is_empty());
+}
+
+#[test]
+fn what_breaks_off_is_told_with_what_was_seen() {
+    let rig = rig();
+    // A client that trusts nobody but another authority says so after the server's first flight.
+    let other = Listener::bind("127.0.0.1:0", &["localhost"]).expect("a listener");
+    let tls = TlsConfig::builder().roots(Roots::None).add_ca(other.authority_pem());
+    let client = Client::builder().tls(tls.build().expect("TLS")).build().expect("a client");
+    client.get(rig.url("/")).send().expect_err("not trusted");
+    let seen = rig.seen();
+    assert!(seen.hello.is_some());
+    assert!(seen.error.is_some());
+
+    let mut socket = TcpStream::connect(rig.serving.local_addr()).expect("a connection");
+    socket.write_all(&[22, 3, 1, 0, 5, 1, 2, 3]).expect("sent");
+    drop(socket);
+    let seen = rig.seen();
+    assert!(seen.hello.is_none() && seen.error.is_some());
+}
+
+#[test]
+fn a_listener_that_is_dropped_takes_no_connection() {
+    let rig = rig();
+    let addr = rig.serving.local_addr();
+    drop(rig);
+    assert!(TcpStream::connect(addr).is_err());
+}
