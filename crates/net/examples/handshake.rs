@@ -3,15 +3,15 @@
 //! ```console
 //! $ cargo run --release -p mimus-net --features serde --example handshake -- serve /tmp/ca.pem &
 //! 127.0.0.1:40001
-//! $ cargo run ... -- mimus|chromium|rustls 127.0.0.1:40001 /tmp/ca.pem 200 [native]
+//! $ cargo run ... -- mimus|chromium|classical|rustls 127.0.0.1:40001 /tmp/ca.pem 200 [native]
 //! $ cargo run ... -- configure 1000
 //! $ cargo run ... -- hello 50
 //! ```
 //!
 //! Each handshake is a full one on a connection of its own: no session is resumed. With `native` the
-//! system's roots are trusted too. `hello` prints first flights of Chromium's in hexadecimal digits, for
-//! other readers. For instructions, run the second under
-//! `valgrind --tool=callgrind`.
+//! system's roots are trusted too. `classical` is Chromium's hello with a share of X25519 alone. `hello`
+//! prints first flights of Chromium's in hexadecimal digits, for other readers. For instructions, run the
+//! second under `valgrind --tool=callgrind`.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::{
@@ -45,7 +45,9 @@ fn main() {
             took.sort();
             println!("{who}: median {:?}, least {:?}", took[took.len() / 2], took[0]);
         }
-        _ => println!("serve CA | configure TIMES | mimus|chromium|rustls ADDR CA TIMES [native]"),
+        _ => println!(
+            "serve CA | configure TIMES | mimus|chromium|classical|rustls ADDR CA TIMES [native]"
+        ),
     }
 }
 
@@ -105,6 +107,11 @@ fn client(who: &str, ca: &[u8], native: bool) -> Handshake {
     let builder = match who {
         "mimus" => builder,
         "chromium" => builder.client_hello(hello()).session_resumption(false),
+        "classical" => {
+            let mut hello = ClientHello { ech_grease: None, ..hello() };
+            hello.key_shares.remove(0);
+            builder.client_hello(hello).session_resumption(false)
+        }
         _ => panic!("nobody is called {who}"),
     };
     let config = builder.build().unwrap();
@@ -194,4 +201,8 @@ fn configure(times: u32) {
     let hello = hello();
     measure("native roots", &|builder| builder);
     measure("native roots, Chromium", &|builder| builder.client_hello(hello.clone()));
+    let root = webpki_root_certs::TLS_SERVER_ROOT_CERTS[0].to_vec();
+    measure("native roots and one more, Chromium", &|builder| {
+        builder.add_ca(&root).client_hello(hello.clone())
+    });
 }
