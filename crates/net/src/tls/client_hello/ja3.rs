@@ -1,8 +1,7 @@
 //! A hello from the text of a JA3 fingerprint.
 
 use super::{
-    CipherSuite, ClientHello, ClientHelloError, EchGrease, Extension, ExtensionOrder, Group,
-    SessionTicket,
+    CipherSuite, ClientHello, ClientHelloError, Extension, ExtensionOrder, Group, SessionTicket,
 };
 use crate::tls::TlsVersion;
 
@@ -66,8 +65,7 @@ impl ClientHello {
             SessionTicket::Never => SessionTicket::Always,
             kept => kept,
         };
-        self.ech_grease =
-            has(65037).then(|| self.ech_grease.take().unwrap_or_else(EchGrease::default));
+        self.ech_grease = has(65037).then(|| self.ech_grease.take().unwrap_or_default());
         if !has(16) {
             self.alpn.clear();
         }
