@@ -8,7 +8,7 @@ use mimus_bench_kit::{
     codec::{Bench, Input, KEY, Kind},
 };
 use mimus_proto::ws::{
-    Keys, Limits, Masking, Message, Reader, Role, Unmasked, Utf8Bytes, Writer, apply_mask,
+    Keys, Limits, Masking, Message, Reader, Role, Unmasked, Writer, apply_mask, to_text,
 };
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
@@ -200,14 +200,14 @@ pub(crate) fn utf8(bench: &mut Bench) -> Result<(), PeerError> {
     if let Some(last) = bad.last_mut() {
         *last = 0xff;
     }
-    let is_text = |bytes: Bytes| Utf8Bytes::try_from(bytes).is_ok();
+    let is_text = |bytes: Bytes| to_text(bytes).is_ok();
     bench.told_apart(is_text(bytes.clone()), is_text(bad.into()));
     bench.measure(
         &mut bytes,
         |_, _, _| {},
         |bytes, _, n| {
             for _ in 0..n {
-                match Utf8Bytes::try_from(black_box(mem::take(bytes))) {
+                match to_text(black_box(mem::take(bytes))) {
                     Ok(text) => *bytes = text.into_bytes(),
                     Err(_) => panic!("it is text"),
                 }

@@ -1,9 +1,9 @@
 //! Text that was checked once, and is given out as text from then on.
 
 use std::fmt;
-use std::ops::Deref;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
 /// The bytes are not UTF-8 (RFC 3629).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,113 +17,23 @@ impl fmt::Display for NotUtf8 {
 
 impl std::error::Error for NotUtf8 {}
 
-/// Shared text: [`Bytes`] that are UTF-8.
+/// The bytes as text that shares their memory: checked once, by vectors.
 ///
 /// ```
-/// use mimus_proto::ws::Utf8Bytes;
+/// use bytes::Bytes;
+/// use mimus_proto::ws::to_text;
 ///
-/// let text = Utf8Bytes::from("chirp");
-/// assert_eq!(&text[1..], "hirp");
-/// assert!(Utf8Bytes::try_from(bytes::Bytes::from_static(b"\xff")).is_err());
+/// assert_eq!(to_text(Bytes::from_static(b"chirp")).unwrap(), "chirp");
+/// assert!(to_text(Bytes::from_static(b"\xff")).is_err());
 /// ```
-#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Utf8Bytes(
-    /// Always UTF-8.
-    Bytes,
-);
-
-impl Utf8Bytes {
-    /// Text that lives as long as the program.
-    #[must_use]
-    pub const fn from_static(text: &'static str) -> Self {
-        Self(Bytes::from_static(text.as_bytes()))
-    }
-
-    /// The text.
-    #[must_use]
-    #[inline]
-    pub fn as_str(&self) -> &str {
-        // SAFETY: every way to make one checks the bytes, or takes them from a `str`; none changes them.
-        unsafe { std::str::from_utf8_unchecked(&self.0) }
-    }
-
-    /// Its bytes, without a copy.
-    #[must_use]
-    pub fn into_bytes(self) -> Bytes {
-        self.0
-    }
-}
-
-impl TryFrom<Bytes> for Utf8Bytes {
-    type Error = NotUtf8;
-
-    #[inline]
-    fn try_from(bytes: Bytes) -> Result<Self, NotUtf8> {
-        text(&bytes)?;
-        Ok(Self(bytes))
-    }
-}
-
-impl From<String> for Utf8Bytes {
-    fn from(text: String) -> Self {
-        Self(text.into())
-    }
-}
-
-impl From<&str> for Utf8Bytes {
-    fn from(text: &str) -> Self {
-        Self(Bytes::copy_from_slice(text.as_bytes()))
-    }
-}
-
-impl From<Utf8Bytes> for Bytes {
-    fn from(text: Utf8Bytes) -> Self {
-        text.0
-    }
-}
-
-impl Deref for Utf8Bytes {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl AsRef<str> for Utf8Bytes {
-    fn as_ref(&self) -> &str {
-        self
-    }
-}
-
-impl AsRef<[u8]> for Utf8Bytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl PartialEq<str> for Utf8Bytes {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for Utf8Bytes {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
-impl fmt::Debug for Utf8Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_str().fmt(f)
-    }
-}
-
-impl fmt::Display for Utf8Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_str().fmt(f)
-    }
+///
+/// # Errors
+/// [`NotUtf8`].
+#[inline]
+pub fn to_text(bytes: Bytes) -> Result<ByteString, NotUtf8> {
+    text(&bytes)?;
+    // SAFETY: they were just found to be UTF-8, and nobody can change what `Bytes` holds.
+    Ok(unsafe { ByteString::from_bytes_unchecked(bytes) })
 }
 
 /// What is shorter than this is checked for ASCII by words first: the vectors of `simdutf8` begin here.

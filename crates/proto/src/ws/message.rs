@@ -1,8 +1,9 @@
 //! What an endpoint hears: whole messages and control frames.
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
-use super::{Close, CloseCode, Utf8Bytes};
+use super::{Close, CloseCode};
 
 /// Which end of the connection we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,7 +72,7 @@ impl Message<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnedMessage {
     /// A message of text.
-    Text(Utf8Bytes),
+    Text(ByteString),
     /// A message of bytes.
     Binary(Bytes),
     /// To be answered by a pong with the same payload.
@@ -102,7 +103,7 @@ pub struct OwnedClose {
     /// Why.
     pub code: CloseCode,
     /// Why, in words; may be empty.
-    pub reason: Utf8Bytes,
+    pub reason: ByteString,
 }
 
 impl OwnedClose {

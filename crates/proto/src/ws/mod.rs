@@ -35,7 +35,8 @@ use deflate as codec;
 #[cfg(not(feature = "ws-deflate"))]
 use no_deflate as codec;
 
-pub use crate::simd::utf8::{NotUtf8, Utf8Bytes};
+pub use crate::simd::utf8::{NotUtf8, to_text};
+pub use bytestring::ByteString;
 pub use close::{Close, CloseCode};
 pub use connection::{Config, Connection, Phase};
 pub use frame::{CONTROL_MAX, HEADER_MAX, Header, Opcode, RSV1, apply_mask};

@@ -6,9 +6,9 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::codec::Inflate;
 use super::frame::{Header, Opcode, RSV1, payload, plain_head};
-use super::{Close, Kind, Limits, Message, OwnedMessage, Role, Utf8Bytes};
+use super::{Close, Kind, Limits, Message, OwnedMessage, Role};
 use crate::simd::mask;
-use crate::simd::utf8::{check_more, text};
+use crate::simd::utf8::{check_more, text, to_text};
 use crate::{Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 
 /// So many fragments of a message may be empty. They cost no memory, but work that leads nowhere.
@@ -220,6 +220,7 @@ impl Reader {
         if self.found.is_none() {
             self.found = match self.plain() {
                 Some((opcode, range)) => Some(Whole::Here(opcode, range)),
+                None if self.is_dry() => None,
                 None => self.step()?,
             };
         }
@@ -227,6 +228,7 @@ impl Reader {
     }
 
     /// What was found, if it is a control frame.
+    #[inline]
     pub(super) fn found_control(&self) -> Option<Message<'_>> {
         match &self.found {
             Some(Whole::Here(opcode, range)) if opcode.is_control() => {
@@ -245,12 +247,32 @@ impl Reader {
         }
     }
 
+    /// What lies in the buffer: it was found there, or is plain.
+    #[inline(always)]
+    fn here(&mut self) -> Option<(Opcode, Range<usize>)> {
+        match &self.found {
+            None => self.plain(),
+            Some(Whole::Gathered(_)) => None,
+            Some(Whole::Here(opcode, range)) => {
+                let here = (*opcode, range.clone());
+                self.found = None;
+                Some(here)
+            }
+        }
+    }
+
+    /// Between frames, without another byte, as far as is known.
+    #[inline]
+    fn is_dry(&self) -> bool {
+        self.start == self.buf.len() && matches!(self.state, State::Header) && !self.eof
+    }
+
     /// A message that is one frame, and all here: what comes most, judged by its first two bytes. `None`
-    /// when it is anything else, or wrong, which [`step`](Self::step) tells.
+    /// when it is anything else, or wrong, which [`step`](Self::step) tells. Nothing else was found before.
     #[inline(always)]
     fn plain(&mut self) -> Option<(Opcode, Range<usize>)> {
-        let usual = self.found.is_none() && self.open.is_none();
-        if !usual || !matches!(self.state, State::Header) || self.seen.missing > 0 {
+        let usual = self.open.is_none() && self.seen.missing == 0;
+        if !usual || !matches!(self.state, State::Header) {
             return None;
         }
         let bytes = self.buf.get(self.start..)?;
@@ -274,7 +296,7 @@ impl Reader {
     /// what to tell the peer.
     #[inline(always)]
     pub fn poll(&mut self) -> Result<Option<Message<'_>>, Error> {
-        match self.plain() {
+        match self.here() {
             Some((opcode, range)) => lent(view(opcode, &self.buf[range]), &mut self.state),
             None => self.poll_other(),
         }
@@ -302,7 +324,7 @@ impl Reader {
     /// As for [`poll`](Self::poll).
     #[inline]
     pub fn poll_owned(&mut self) -> Result<Option<OwnedMessage>, Error> {
-        let (opcode, bytes) = match self.plain() {
+        let (opcode, bytes) = match self.here() {
             Some((opcode, range)) => (opcode, self.cut(range)),
             None => match self.next()? {
                 Some(Whole::Here(opcode, range)) => (opcode, self.cut(range)),
@@ -585,7 +607,7 @@ fn view(opcode: Opcode, bytes: &[u8]) -> Result<Message<'_>, PeerMisbehaved> {
 #[inline]
 fn owned(opcode: Opcode, bytes: Bytes) -> Result<OwnedMessage, PeerMisbehaved> {
     Ok(match opcode {
-        Opcode::Text => match Utf8Bytes::try_from(bytes) {
+        Opcode::Text => match to_text(bytes) {
             Ok(text) => OwnedMessage::Text(text),
             Err(_) => return Err(PeerMisbehaved::InvalidUtf8),
         },

@@ -163,19 +163,21 @@ impl<M> Sender<M> {
         self.shared.change(|link| link.queue(queue))
     }
 
-    async fn queued(
-        &mut self,
-        queue: impl FnOnce(&mut Machine) -> Result<(), mimus_proto::ApiMisuse>,
-    ) -> Result<()> {
-        poll_fn(|cx| self.poll_ready(cx)).await?;
-        self.queue(queue)
+    fn has_room(&self) -> bool {
+        self.shared.lock().has_room()
+    }
+
+    /// Waits until little enough waits to be written.
+    async fn room(&mut self) -> Result<()> {
+        poll_fn(|cx| self.poll_ready(cx)).await
     }
 
     async fn sent(
         &mut self,
         queue: impl FnOnce(&mut Machine) -> Result<(), mimus_proto::ApiMisuse>,
     ) -> Result<()> {
-        self.queued(queue).await?;
+        self.room().await?;
+        self.queue(queue)?;
         self.written().await
     }
 

@@ -125,6 +125,13 @@ impl Link {
         self.closed.clone().flatten()
     }
 
+    /// Whether something is to be given out, and nothing else is to be done before: then nobody has to wait.
+    /// What is wrong [`poll_look`](Self::poll_look) tells.
+    #[inline]
+    pub(super) fn is_here(&mut self) -> bool {
+        matches!(self.machine.look(), Ok(true)) && !self.owes()
+    }
+
     /// Waits until something is to be given out. `false` at the end: both sides said that they close, and
     /// the transport is closed.
     pub(super) fn poll_look(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<Result<bool>> {
@@ -138,9 +145,11 @@ impl Link {
             };
             // An answer to a ping does not wait for the next call. A server that leaves says why before it
             // hears no more: that is read first.
-            match self.poll_write(cx) {
-                Poll::Ready(Err(error)) if !self.mute => return Poll::Ready(Err(error)),
-                _ => {}
+            if self.owes()
+                && let Poll::Ready(Err(error)) = self.poll_write(cx)
+                && !self.mute
+            {
+                return Poll::Ready(Err(error));
             }
             if here {
                 return Poll::Ready(Ok(true));
@@ -213,14 +222,20 @@ impl Link {
         Poll::Ready(if self.mute { Err(gone()) } else { Ok(()) })
     }
 
-    /// Waits until little enough waits to be written that more may be queued.
+    /// Whether little enough waits to be written that more may be queued.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.machine.pending() < FEED_AHEAD
+    }
+
+    /// Waits until it has room.
     pub(super) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        match self.machine.pending() < FEED_AHEAD {
-            true => Poll::Ready(Ok(())),
-            false => match self.poll_write(cx)? {
-                Poll::Pending if self.machine.pending() >= FEED_AHEAD => Poll::Pending,
-                _ => Poll::Ready(Ok(())),
-            },
+        if self.has_room() {
+            return Poll::Ready(Ok(()));
+        }
+        match self.poll_write(cx)? {
+            Poll::Pending if !self.has_room() => Poll::Pending,
+            _ => Poll::Ready(Ok(())),
         }
     }
 

@@ -54,6 +54,6 @@ pub use mimus_proto::ws::deflate::{
     Tuning as DeflateTuning,
 };
 pub use mimus_proto::ws::{
-    Close as CloseRef, CloseCode, Message as MessageRef, NotUtf8, OwnedClose as Close,
-    OwnedMessage as Message, Prepared, Utf8Bytes, handshake::Refused,
+    ByteString, Close as CloseRef, CloseCode, Message as MessageRef, NotUtf8, OwnedClose as Close,
+    OwnedMessage as Message, Prepared, handshake::Refused, to_text,
 };

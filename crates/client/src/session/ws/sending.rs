@@ -1,6 +1,7 @@
 //! What is sent, the same on a whole WebSocket and on its sending half, awaited and blocking.
 
-/// The calls of a type that has `sent`, `queued` and `written`, once for each mode.
+/// The calls of a type that has `sent`, `has_room`, `room`, `queue` and `written`, once for each mode. What is
+/// only queued waits for nothing as long as there is room, and so needs nobody to drive it.
 macro_rules! sending_calls {
     ($type:ident) => {
         sending_calls!($type<$crate::Async>, [async], |call| call.await);
@@ -62,8 +63,11 @@ macro_rules! sending_calls {
             /// As for [`send`](Self::send).
             pub $($async)? fn feed(&mut self, message: impl Into<Message>) -> Result<()> {
                 let message = message.into();
-                let $call = self.queued(|machine| machine.send_owned(message));
-                $run
+                if !self.has_room() {
+                    let $call = self.room();
+                    $run?;
+                }
+                self.queue(|machine| machine.send_owned(message))
             }
 
             /// Queues a message of text.
@@ -71,8 +75,11 @@ macro_rules! sending_calls {
             /// # Errors
             /// As for [`send`](Self::send).
             pub $($async)? fn feed_text(&mut self, text: &str) -> Result<()> {
-                let $call = self.queued(|machine| machine.send(MessageRef::Text(text)));
-                $run
+                if !self.has_room() {
+                    let $call = self.room();
+                    $run?;
+                }
+                self.queue(|machine| machine.send(MessageRef::Text(text)))
             }
 
             /// Queues a message of bytes.
@@ -80,8 +87,11 @@ macro_rules! sending_calls {
             /// # Errors
             /// As for [`send`](Self::send).
             pub $($async)? fn feed_binary(&mut self, bytes: &[u8]) -> Result<()> {
-                let $call = self.queued(|machine| machine.send(MessageRef::Binary(bytes)));
-                $run
+                if !self.has_room() {
+                    let $call = self.room();
+                    $run?;
+                }
+                self.queue(|machine| machine.send(MessageRef::Binary(bytes)))
             }
 
             /// Waits until everything that was queued is written.

@@ -75,23 +75,23 @@ impl<M> WebSocket<M> {
         }
     }
 
-    async fn receive_ref(&mut self) -> Result<Option<MessageRef<'_>>> {
-        match self.look().await? {
-            true => self.link.take_ref(),
-            false => Ok(None),
-        }
-    }
-
     async fn written(&mut self) -> Result<()> {
         poll_fn(|cx| self.link.poll_write(cx)).await
     }
 
-    /// Queues behind what waits, once that is little enough.
-    async fn queued(
+    fn has_room(&self) -> bool {
+        self.link.has_room()
+    }
+
+    /// Waits until little enough waits to be written.
+    async fn room(&mut self) -> Result<()> {
+        poll_fn(|cx| self.link.poll_ready(cx)).await
+    }
+
+    fn queue(
         &mut self,
         queue: impl FnOnce(&mut Machine) -> Result<(), mimus_proto::ApiMisuse>,
     ) -> Result<()> {
-        poll_fn(|cx| self.link.poll_ready(cx)).await?;
         self.link.queue(queue)
     }
 
@@ -99,7 +99,8 @@ impl<M> WebSocket<M> {
         &mut self,
         queue: impl FnOnce(&mut Machine) -> Result<(), mimus_proto::ApiMisuse>,
     ) -> Result<()> {
-        self.queued(queue).await?;
+        self.room().await?;
+        self.queue(queue)?;
         self.written().await
     }
 
@@ -124,8 +125,13 @@ macro_rules! calls {
             /// When the connection fails or ends without a close, the server breaks the protocol, or a
             /// limit or timeout is exceeded. There is nothing more then.
             pub $($async)? fn recv(&mut self) -> Result<Option<Message>> {
-                let $call = self.receive();
-                $run
+                if !self.link.is_here() {
+                    let $call = self.look();
+                    if !$run? {
+                        return Ok(None);
+                    }
+                }
+                self.link.take()
             }
 
             /// The same, lent from where it was read to.
@@ -133,8 +139,13 @@ macro_rules! calls {
             /// # Errors
             /// As for [`recv`](Self::recv).
             pub $($async)? fn recv_ref(&mut self) -> Result<Option<MessageRef<'_>>> {
-                let $call = self.receive_ref();
-                $run
+                if !self.link.is_here() {
+                    let $call = self.look();
+                    if !$run? {
+                        return Ok(None);
+                    }
+                }
+                self.link.take_ref()
             }
 
             /// Closes the connection in order (RFC 6455 section 7): says so, and waits until the server has,
