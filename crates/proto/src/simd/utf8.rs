@@ -31,7 +31,7 @@ impl std::error::Error for NotUtf8 {}
 /// [`NotUtf8`].
 #[inline]
 pub fn to_text(bytes: Bytes) -> Result<ByteString, NotUtf8> {
-    text(&bytes)?;
+    as_text(&bytes)?;
     // SAFETY: they were just found to be UTF-8, and nobody can change what `Bytes` holds.
     Ok(unsafe { ByteString::from_bytes_unchecked(bytes) })
 }
@@ -39,9 +39,12 @@ pub fn to_text(bytes: Bytes) -> Result<ByteString, NotUtf8> {
 /// What is shorter than this is checked for ASCII by words first: the vectors of `simdutf8` begin here.
 const SHORT: usize = 64;
 
-/// The bytes as text.
+/// The bytes as text: checked by vectors.
+///
+/// # Errors
+/// [`NotUtf8`].
 #[inline]
-pub(crate) fn text(bytes: &[u8]) -> Result<&str, NotUtf8> {
+pub fn as_text(bytes: &[u8]) -> Result<&str, NotUtf8> {
     if bytes.len() < SHORT && is_ascii(bytes) {
         // SAFETY: ASCII is UTF-8.
         return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });

@@ -35,7 +35,7 @@ use deflate as codec;
 #[cfg(not(feature = "ws-deflate"))]
 use no_deflate as codec;
 
-pub use crate::simd::utf8::{NotUtf8, to_text};
+pub use crate::simd::utf8::{NotUtf8, as_text, to_text};
 pub use bytestring::ByteString;
 pub use close::{Close, CloseCode};
 pub use connection::{Config, Connection, Phase};

@@ -8,7 +8,7 @@ use super::codec::Inflate;
 use super::frame::{Header, Opcode, RSV1, payload, plain_head};
 use super::{Close, Kind, Limits, Message, OwnedMessage, Role};
 use crate::simd::mask;
-use crate::simd::utf8::{check_more, text, to_text};
+use crate::simd::utf8::{as_text, check_more, to_text};
 use crate::{Error, LimitExceeded, PeerMisbehaved, UnexpectedEof};
 
 /// So many fragments of a message may be empty. They cost no memory, but work that leads nowhere.
@@ -593,7 +593,7 @@ fn lent<'a>(
 #[inline(always)]
 fn view(opcode: Opcode, bytes: &[u8]) -> Result<Message<'_>, PeerMisbehaved> {
     Ok(match opcode {
-        Opcode::Text => match text(bytes) {
+        Opcode::Text => match as_text(bytes) {
             Ok(text) => Message::Text(text),
             Err(_) => return Err(PeerMisbehaved::InvalidUtf8),
         },

@@ -55,5 +55,5 @@ pub use mimus_proto::ws::deflate::{
 };
 pub use mimus_proto::ws::{
     ByteString, Close as CloseRef, CloseCode, Message as MessageRef, NotUtf8, OwnedClose as Close,
-    OwnedMessage as Message, Prepared, handshake::Refused, to_text,
+    OwnedMessage as Message, Prepared, as_text, handshake::Refused, to_text,
 };

@@ -109,6 +109,9 @@ impl Packer {
             self.window.drain(..drop);
             self.base = self.base.wrapping_add(drop as u16);
         }
+        // It grows by doubling, and not beyond what it can ever hold.
+        let room = (self.window.len() + len).next_power_of_two();
+        self.window.reserve_exact(room - self.window.len());
     }
 
     /// Compresses what stands in the window from `at` on.
@@ -391,7 +394,7 @@ mod tests {
                     let bytes = noise(back, back as u32).repeat(repeat);
                     let mut out = Vec::new();
                     packer.piece(&bytes, &mut out);
-                    assert!(packer.window.len() <= 2 * reach);
+                    assert!(packer.window.capacity() <= 2 * reach);
                     assert_eq!(inflate(&mut zlib, &out, bytes.len()), bytes);
                     // What lies further back than the table remembers is not found.
                     if back <= 1 << (TABLE_BITS - 1) || back > reach {
