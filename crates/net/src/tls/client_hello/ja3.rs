@@ -66,8 +66,7 @@ impl ClientHello {
             SessionTicket::Never => SessionTicket::Always,
             kept => kept,
         };
-        self.ech_grease =
-            has(65037).then(|| self.ech_grease.take().unwrap_or_else(EchGrease::default));
+        self.ech_grease = has(65037).then(|| self.ech_grease.take().unwrap_or_default());
         if !has(16) {
             self.alpn.clear();
         }
