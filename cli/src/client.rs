@@ -27,6 +27,7 @@ use crate::{
         values::{Interface, UserFlag},
     },
     payload::read_input,
+    profile,
 };
 
 /// Makes the client. `jar` is where cookies are kept, if they are.
@@ -47,10 +48,13 @@ pub(crate) fn build(
         .socket_options(socket_options(&flags.connection)?)
         .tls(tls(&flags.tls)?)
         .early_data(flags.tls.early_data)
-        .decode(flags.request.compressed.then(DecodeLimits::default))
+        .decode(decodes(flags).then(DecodeLimits::default))
         .body_limit(flags.output.max_filesize)
         .expect_continue(flags.request.expect100_timeout)
         .auth(credentials(&flags.auth)?);
+    if let Some(name) = &flags.connection.look_like {
+        builder = builder.profile(profile::named(name)?);
+    }
     for name in fields.removed() {
         builder = builder.no_default_header(name);
     }
@@ -76,6 +80,11 @@ pub(crate) fn build(
     builder.build().map_err(|e| Failure::new(Exit::Read, format!("{e:#}")))
 }
 
+/// A browser asks for compressed bodies, so what looks like one has to take them.
+fn decodes(flags: &Flags) -> bool {
+    flags.request.compressed || flags.connection.look_like.is_some()
+}
+
 /// The client of `mimus grpc`.
 ///
 /// # Errors
@@ -87,6 +96,9 @@ pub(crate) fn for_grpc(flags: &GrpcFlags) -> Result<blocking::Client, Failure> {
         .proxy_tunnel(flags.connection.proxytunnel)
         .socket_options(socket_options(&flags.connection)?)
         .tls(tls(&flags.tls)?);
+    if let Some(name) = &flags.connection.look_like {
+        builder = builder.profile(profile::named(name)?);
+    }
     if let Some(path) = &flags.connection.unix_socket {
         builder = builder.unix_socket(path);
     }

@@ -12,7 +12,7 @@ use crate::{
     exit::{Exit, Failure},
     flags::{
         AboutFlags, Flags, HelpTopic, fingerprint::FingerprintFlags, grpc::GrpcFlags,
-        sse::SseFlags, ws::WsFlags,
+        profile::ProfileFlags, sse::SseFlags, ws::WsFlags,
     },
     output::{to_stdout, variable_names},
 };
@@ -21,7 +21,7 @@ use crate::{
 const MORE: &str =
     "Every flag, the exit codes and the environment: mimus --help all. The man page: mimus --man.
 gRPC: mimus grpc --help. Server-sent events: mimus sse --help. WebSockets: mimus ws --help.
-Fingerprints: mimus fingerprint --help.";
+Fingerprints: mimus fingerprint --help. Browser profiles: mimus profile --help.";
 
 /// What the environment can say.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -139,6 +139,20 @@ const FINGERPRINT: Subject = Subject {
     ],
 };
 
+const PROFILE: Subject = Subject {
+    command: ProfileFlags::command,
+    more: "Every flag and the exit codes: mimus profile --help all. The man page: mimus profile --man.",
+    about: "mimus profile shows the browsers that this program can look like with --as: what each says in \
+            TLS, in HTTP/2 and in the fields of every kind of request, where that comes from, and how far \
+            it was compared with the browser itself.",
+    examples: &[
+        ("See which there are.", "mimus profile list"),
+        ("See all that one says.", "mimus profile show chrome"),
+        ("See where two differ.", "mimus profile diff firefox-140 firefox-159"),
+        ("Look like one, and see what is sent.", "mimus --as chrome -v https://example.com/"),
+    ],
+};
+
 /// Answers the flags that only ask about this program. `None` when there is work to do.
 pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
     if let Some(topic) = about.help {
@@ -159,7 +173,8 @@ pub(crate) fn answer(about: &AboutFlags) -> Option<Result<(), Failure>> {
         .subcommand(GrpcFlags::command().name("grpc"))
         .subcommand(SseFlags::command().name("sse"))
         .subcommand(WsFlags::command().name("ws"))
-        .subcommand(FingerprintFlags::command().name("fingerprint"));
+        .subcommand(FingerprintFlags::command().name("fingerprint"))
+        .subcommand(ProfileFlags::command().name("profile"));
     clap_complete::generate(shell, &mut whole, "mimus", &mut script);
     Some(to_stdout(&script))
 }
@@ -182,6 +197,11 @@ pub(crate) fn answer_ws(about: &AboutFlags) -> Option<Result<(), Failure>> {
 /// The same for `mimus fingerprint`.
 pub(crate) fn answer_fingerprint(about: &AboutFlags) -> Option<Result<(), Failure>> {
     FINGERPRINT.answer(about)
+}
+
+/// The same for `mimus profile`.
+pub(crate) fn answer_profile(about: &AboutFlags) -> Option<Result<(), Failure>> {
+    PROFILE.answer(about)
 }
 
 impl Subject {
@@ -339,6 +359,7 @@ mod tests {
             (GRPC, "mimus grpc [OPTIONS] URL list", 60),
             (SSE, "mimus sse [OPTIONS] URL", 90),
             (FINGERPRINT, "mimus fingerprint [OPTIONS] URL", 80),
+            (PROFILE, "mimus profile [OPTIONS] [COMMAND]", 40),
         ] {
             let (short, all) = (subject.help(HelpTopic::Short), subject.help(HelpTopic::All));
             assert!(short.lines().count() < lines && short.contains(usage), "{short}");

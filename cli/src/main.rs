@@ -13,6 +13,7 @@ mod observe;
 mod output;
 mod payload;
 mod place;
+mod profile;
 mod request;
 mod resume;
 mod run;

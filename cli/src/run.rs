@@ -26,7 +26,7 @@ use crate::{
         stderr_is_terminal, tell, to_stderr, to_stdout, without_userinfo, write_private,
     },
     payload::Payload,
-    place,
+    place, profile,
     request::{Observer, Recipe},
     resume::{Resumed, Start, resumed, resumption_wait, strong_validator},
     sse, ws,
@@ -37,6 +37,7 @@ pub(crate) fn run() -> ExitCode {
     let subject = match std::env::args_os().nth(1) {
         Some(word) if word == "fingerprint" => Some(fingerprint::run as fn(_) -> Exit),
         Some(word) if word == "grpc" => Some(grpc::run as fn(_) -> Exit),
+        Some(word) if word == "profile" => Some(profile::run as fn(_) -> Exit),
         Some(word) if word == "sse" => Some(sse::run as fn(_) -> Exit),
         Some(word) if word == "ws" => Some(ws::run as fn(_) -> Exit),
         _ => None,

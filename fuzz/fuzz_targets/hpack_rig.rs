@@ -38,6 +38,7 @@ fuzz!("hpack_rig", |data| {
             let how = choices.byte();
             let indexing = match how % 4 {
                 0 | 1 => Indexing::Incremental,
+                2 if how & 0x80 != 0 => Indexing::Literal,
                 2 => Indexing::Without,
                 _ => Indexing::Never,
             };

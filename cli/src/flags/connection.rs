@@ -11,6 +11,13 @@ use super::values::{Interface, ResolveRule, UserFlag};
 #[derive(Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionFlags {
+    /// Look like this browser: chrome, firefox-153, edge-156-macos... or a profile's file
+    ///
+    /// Its TLS, its HTTP/2 and the fields of its requests, in its order; compressed bodies are decoded.
+    /// What other flags say besides stands where that browser has it. mimus profile list shows the names.
+    #[arg(long = "as", value_name = "BROWSER")]
+    pub(crate) look_like: Option<String>,
+
     /// Go through this proxy: http, https, socks4, socks4a, socks5 or socks5h
     ///
     /// Without it the environment's http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY count. '' is no

@@ -6,6 +6,7 @@ mod connection;
 pub(crate) mod fingerprint;
 pub(crate) mod grpc;
 mod output;
+pub(crate) mod profile;
 mod request;
 pub(crate) mod sse;
 pub(crate) mod values;

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use mimus::{ConnectionInfo, Fields, Hook, Observation, TlsInfo, Url};
+use mimus::{ConnectionInfo, Fields, Hook, Observation, TlsInfo, Url, Version};
 
 use super::{harmless, pretty::Palette, tell};
 use crate::observe::{reason, version_name};
@@ -62,6 +62,17 @@ pub(crate) fn without_userinfo(url: &Url) -> Url {
 /// A time in milliseconds.
 pub(crate) fn millis(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+/// The fields as HTTP/2 has them (RFC 9113 sections 8.2 and 8.3.1): names in lower case, and the host not
+/// among them.
+fn as_http2(fields: &Fields) -> Fields {
+    let mut shown = Fields::new();
+    for (name, value) in fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+        // They were fields before.
+        let _ = shown.append(&name.to_ascii_lowercase(), value);
+    }
+    shown
 }
 
 impl Verbose {
@@ -138,7 +149,10 @@ impl Hook for Verbose {
             }
             Observation::Sending { method, target, version, fields, .. } => {
                 let line = format!("{method} {target} {}", version_name(*version));
-                self.head('>', &line, None, fields);
+                match *version {
+                    Version::HTTP_2 => self.head('>', &line, None, &as_http2(fields)),
+                    _ => self.head('>', &line, None, fields),
+                }
             }
             Observation::Informational { head } | Observation::Head { head, .. } => {
                 let reason = harmless(reason(head));

@@ -10,7 +10,7 @@ use mimus_net::{
 use mimus_proto::Fields;
 
 use crate::{
-    Client, Proxies, Result, blocking,
+    Client, Coding, Error, Proxies, Result, blocking,
     client::{Async, Blocking, Inner, bad_setting},
     cookie::{CookieStore, Jar},
     error::without_secrets,
@@ -18,6 +18,7 @@ use crate::{
     origins::Http1Origins,
     policy::netrc::Netrc,
     pool::{Limits, SharedPool},
+    profile::{self, Hints, IntoProfile, Profile},
     target::{Accepted, IntoUrl, Known, Targets},
 };
 
@@ -27,6 +28,10 @@ use crate::{
 pub struct ClientBuilder<M = Async> {
     settings: Settings,
     fields: Vec<(String, Vec<u8>)>,
+    /// Of `fields`, those that are ours and not the user's.
+    own_fields: Vec<&'static str>,
+    profile: Option<Result<Profile, profile::Error>>,
+    profile_hello: bool,
     base_url: Option<Result<Accepted>>,
     runtime: Option<Arc<dyn Runtime>>,
     resolver: Option<Arc<dyn Resolve>>,
@@ -65,6 +70,9 @@ impl<M> ClientBuilder<M> {
                 ("User-Agent".into(), concat!("mimus/", env!("CARGO_PKG_VERSION")).into()),
                 ("Accept".into(), "*/*".into()),
             ],
+            own_fields: vec!["User-Agent", "Accept"],
+            profile: None,
+            profile_hello: true,
             base_url: None,
             runtime: None,
             resolver: None,
@@ -83,7 +91,7 @@ impl<M> ClientBuilder<M> {
 
     /// A field sent with every request that has none of its name; replaces an earlier default.
     pub fn default_header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.fields.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
+        self = self.no_default_header(name);
         self.fields.push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
@@ -91,6 +99,29 @@ impl<M> ClientBuilder<M> {
     /// Sends no default field of this name (`Accept` and `User-Agent` are there from the start).
     pub fn no_default_header(mut self, name: &str) -> Self {
         self.fields.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
+        self.own_fields.retain(|own| !own.eq_ignore_ascii_case(name));
+        self
+    }
+
+    /// The browser to look like on the wire, or its name: its TLS, its HTTP/2, and the fields of its
+    /// requests (see [`profile`]). What the user says besides stands where that browser has it; what
+    /// contradicts the profile is sent, and warned about. HTTP/2 settings are overridden by setters that
+    /// come later.
+    pub fn profile(mut self, profile: impl IntoProfile) -> Self {
+        let profile = profile.into_profile();
+        if let Ok(profile) = &profile {
+            profile.apply(&mut self.settings.transport_mut().http2);
+            self.settings.profile = Some(profile.clone());
+        }
+        self.profile = Some(profile);
+        self
+    }
+
+    /// Whether the profile's ClientHello is said, unless [`tls`](Self::tls) was given one of its own. On by
+    /// default; without it the rest of the profile is contradicted by TLS, which is of use where BoringSSL
+    /// lacks what a hello needs.
+    pub fn profile_client_hello(mut self, on: bool) -> Self {
+        self.profile_hello = on;
         self
     }
 
@@ -167,7 +198,8 @@ impl<M> ClientBuilder<M> {
         self
     }
 
-    fn finish(self, runtime: Arc<dyn Runtime>) -> Result<Arc<Inner>> {
+    fn finish(mut self, runtime: Arc<dyn Runtime>) -> Result<Arc<Inner>> {
+        self.finish_profile()?;
         let mut fields = Fields::new();
         for (name, value) in &self.fields {
             crate::request::set(&mut fields, name, value)
@@ -190,9 +222,34 @@ impl<M> ClientBuilder<M> {
             dialer,
             pool: SharedPool::new(self.pool),
             http1_origins: Http1Origins::default(),
+            hints: Hints::default(),
             cookies: self.cookies,
             netrc,
         }))
+    }
+
+    /// What a profile says takes the place of what we say ourselves.
+    fn finish_profile(&mut self) -> Result<()> {
+        let Some(profile) = self.profile.take() else {
+            return Ok(());
+        };
+        let profile = profile.map_err(|e| bad_setting("it has no profile", e))?;
+        let supported = |name: &str| Coding::from_token(name).is_some_and(Coding::is_supported);
+        if let Some(coding) = profile.codings().find(|coding| !supported(coding)) {
+            let what = format!("the profile asks for {coding}, which this build cannot decode");
+            return Err(Error::request(what));
+        }
+        let tls = &mut self.settings.transport_mut().tls;
+        if let Some(hello) = profile.client_hello().filter(|_| self.profile_hello)
+            && tls.client_hello().is_none()
+        {
+            *tls = tls.with_client_hello(hello.clone()).map_err(|e| {
+                bad_setting(&format!("it cannot say the hello of {:?}", profile.name()), e)
+            })?;
+        }
+        let own = std::mem::take(&mut self.own_fields);
+        self.fields.retain(|(name, _)| !own.contains(&name.as_str()));
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use http::Method;
 use mimus_net::{
     Phase,
     dial::{DialTimeouts, Dialer},
+    proxy::Proxy,
     rt::{self, Probe},
 };
 use mimus_proto::{BodyLength, Event, Fields, ResponseHead};
@@ -144,17 +145,15 @@ impl<'a> Call<'a> {
         self.attempts += 1;
         let route = RouteRef::of(&self.request, self.client.runtime())?;
         let forwarding = route.forwarding_proxy();
-        let body_comes = !self.request.body.is_empty();
-        let additions = wire::Additions {
-            authorization: self.memory.authorization(&self.request, self.client)?,
-            left_origin: self.memory.left_origin(),
-            forwarding,
-            expect_continue: body_comes && self.request.settings.expect_continue.is_some(),
-        };
         let length = wire::body_length(&self.request);
         let target = &self.request.target;
-        let mut fields = wire::fields(self.client, target, &self.request, length, additions)?;
-        self.ask_hooks(&mut fields)?;
+        // A browser's depend on the version, which only the connection knows.
+        let mut fields = Cow::Owned(Fields::new());
+        if self.request.settings.profile.is_none() {
+            let additions = additions(&mut self.memory, &self.request, self.client, forwarding)?;
+            fields = wire::fields(self.client, target, &self.request, length, additions, false)?;
+            self.ask_hooks(&mut fields)?;
+        }
         let expects = match route.expects(&self.request)? {
             Expects::Either if self.wants_http1() => Expects::Exclusive,
             expects => expects,
@@ -170,6 +169,16 @@ impl<'a> Call<'a> {
             None => ready,
             Some(_) => Box::pin(self.for_tunnel(ready)).await?,
         };
+        let mut weight = None;
+        if let Some(profile) = &self.request.settings.profile {
+            let (additions, http2) = (
+                additions(&mut self.memory, &self.request, self.client, forwarding)?,
+                ready.is_shared(),
+            );
+            fields = wire::fields(self.client, target, &self.request, length, additions, http2)?;
+            self.ask_hooks(&mut fields)?;
+            weight = profile.weight(crate::profile::kind_of(&self.request));
+        }
         let forwards = forwarding.is_some();
         let body = match length {
             BodyLength::None => None,
@@ -189,6 +198,7 @@ impl<'a> Call<'a> {
             authority,
             protocol: self.request.protocol.as_ref().map(Protocol::as_str),
             fields: &fields,
+            weight,
             length,
         };
         self.tell_sending(&ready, &line);
@@ -473,4 +483,20 @@ impl<'a> Call<'a> {
         tell(&self.request.settings.hooks, &Observation::Failed { error: &error });
         error
     }
+}
+
+/// What a call has to say besides the user.
+fn additions<'p>(
+    memory: &mut Memory,
+    request: &Request,
+    client: &Inner,
+    forwarding: Option<&'p Proxy>,
+) -> Result<wire::Additions<'p>> {
+    let body_comes = !request.body.is_empty();
+    Ok(wire::Additions {
+        authorization: memory.authorization(request, client)?,
+        left_origin: memory.left_origin(),
+        forwarding,
+        expect_continue: body_comes && request.settings.expect_continue.is_some(),
+    })
 }

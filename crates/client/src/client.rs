@@ -13,6 +13,7 @@ use crate::{
     origins::Http1Origins,
     policy::netrc::Netrc,
     pool::SharedPool,
+    profile::Hints,
     request::Request,
     response::Response,
     route::Route,
@@ -58,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) dialer: Dialer,
     pub(crate) pool: SharedPool<Route, Box<Conn>, Shared>,
     pub(crate) http1_origins: Http1Origins,
+    /// What origins want to be told, if the client has a profile.
+    pub(crate) hints: Hints,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,
     pub(crate) netrc: Option<Netrc>,
 }

@@ -45,6 +45,7 @@ mod options;
 mod origins;
 mod policy;
 mod pool;
+pub mod profile;
 mod reader;
 mod request;
 mod response;

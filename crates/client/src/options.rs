@@ -18,6 +18,7 @@ use crate::{
     body::DecodeLimits,
     observe::Hook,
     policy::{redirect, retry::RetryPolicy},
+    profile::Profile,
 };
 
 /// How long each phase of a call may take. `None` is without limit.
@@ -124,6 +125,8 @@ pub(crate) struct Settings {
     pub(crate) limits: h1::Limits,
     pub(crate) transport: Arc<Transport>,
     pub(crate) hooks: Arc<[Arc<dyn Hook>]>,
+    /// The browser to look like.
+    pub(crate) profile: Option<Profile>,
 }
 
 impl Default for Settings {
@@ -149,6 +152,7 @@ impl Default for Settings {
                 http2: Http2::default(),
             }),
             hooks: Arc::new([]),
+            profile: None,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     call,
     client::{Async, Blocking, Inner},
     options::{Settings, shared_setters},
+    profile::{Ask, Kind},
     response::Response,
     target::{Accepted, IntoUrl, Known, Target},
 };
@@ -27,6 +28,8 @@ pub struct Request {
     /// It is about the server, not about the target's resource.
     pub(crate) server_wide: bool,
     pub(crate) settings: Arc<Settings>,
+    /// What it is to a browser, as far as the user said.
+    pub(crate) ask: Option<Box<Ask>>,
 }
 
 /// The protocol for which an extended CONNECT (RFC 8441) asks: `websocket`, for one. As an extension of
@@ -94,6 +97,7 @@ impl Request {
             protocol: self.protocol.clone(),
             server_wide: self.server_wide,
             settings: self.settings.clone(),
+            ask: self.ask.clone(),
         })
     }
 }
@@ -148,6 +152,7 @@ impl<M> RequestBuilder<M> {
                 protocol: None,
                 server_wide: false,
                 settings: client.settings.clone(),
+                ask: None,
             });
             take_userinfo(&mut request)?;
             Ok(request)
@@ -265,6 +270,39 @@ impl<M> RequestBuilder<M> {
         self.change(|r| {
             set(&mut r.fields, "Content-Type", form.content_type().as_bytes())?;
             r.body = form.into_body();
+            Ok(())
+        })
+    }
+
+    /// What the request is to a browser, whose profile then says its fields, their order and its rank.
+    /// Without effect on a client that has no profile. Unless set, a GET is a [navigation](Kind::Navigate),
+    /// a POST of a form's content type the [sending of a form](Kind::FormPost), and any other request a
+    /// [`fetch()`](Kind::FETCH).
+    pub fn kind(self, kind: Kind) -> Self {
+        self.change(|r| {
+            r.ask.get_or_insert_default().kind = Some(kind);
+            Ok(())
+        })
+    }
+
+    /// The page that asks, as a browser sees it: from it follow `Referer`, `Origin` and `Sec-Fetch-Site`.
+    /// Without effect on a client that has no profile. Unless set, it is what `Referer` or `Origin` name if
+    /// the user gives one of them; else a navigation is the browser's own, and anything else is asked for
+    /// by the root of the target's own origin.
+    pub fn initiator(self, page: impl AsRef<str>) -> Self {
+        self.change(|r| {
+            let page = Url::parse(page.as_ref())
+                .map_err(|e| Error::request("the initiator is no URL").caused_by(e))?;
+            r.ask.get_or_insert_default().initiator = Some(page);
+            Ok(())
+        })
+    }
+
+    /// Whether a human hand starts a navigation, as it does unless this is said: `Sec-Fetch-User`. Without
+    /// effect on a client that has no profile.
+    pub fn user_activated(self, by_user: bool) -> Self {
+        self.change(|r| {
+            r.ask.get_or_insert_default().by_user = Some(by_user);
             Ok(())
         })
     }

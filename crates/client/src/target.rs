@@ -31,8 +31,9 @@ pub(crate) struct Parts {
     pub(crate) port: u16,
     /// `Host: authority`, ready to be sent.
     pub(crate) host_field: Fields,
-    /// The fields of a request that has nothing of its own to say, once there was one.
-    pub(crate) plain_fields: OnceLock<Fields>,
+    /// The fields of a request that has nothing of its own to say, once there was one: over HTTP/1.1, and
+    /// over HTTP/2 if they differ.
+    pub(crate) plain_fields: [OnceLock<Fields>; 2],
     /// Whether HTTP/2 can carry all of those.
     pub(crate) plain_suits_http2: OnceLock<bool>,
     host: Range<usize>,
@@ -81,7 +82,7 @@ impl Target {
             https,
             port,
             host_field,
-            plain_fields: OnceLock::new(),
+            plain_fields: Default::default(),
             plain_suits_http2: OnceLock::new(),
             host,
             authority,

@@ -21,6 +21,7 @@ use crate::{
         redirect::{self, Follow, Redirection, Referer},
         retry::{self, Attempted, Ending, Failure, History, Now},
     },
+    profile::{self, Ask},
     request::{Request, set},
     response::Hop,
 };
@@ -46,6 +47,8 @@ pub(crate) struct Memory {
     answers: u32,
     /// A redirect left the origin that the settings' credentials are for.
     left_origin: bool,
+    /// The request was made anew with the client hints that the origin holds to be critical.
+    restarted: bool,
 }
 
 impl Memory {
@@ -115,6 +118,9 @@ impl Call<'_> {
             }
         };
         self.keep_cookies(&head.fields);
+        if self.wants_hints(&head.fields) {
+            return self.again_at(None, None);
+        }
         let next = match self.answers_challenge(head) {
             true => Ok(Some(None)),
             false => self.follows_redirect(head),
@@ -160,6 +166,19 @@ impl Call<'_> {
         {
             store.set(&self.request.target.url, &mut fields.get_all("set-cookie"));
         }
+    }
+
+    /// Takes note of the client hints that the origin asks for. Whether it does without none of those that
+    /// were not sent, so that the navigation begins anew (client hints reliability, section 3.2).
+    fn wants_hints(&mut self, fields: &Fields) -> bool {
+        let request = &self.request;
+        let navigates = profile::kind_of(request) == profile::Kind::Navigate;
+        if request.settings.profile.is_none() || !request.target.https || !navigates {
+            return false;
+        }
+        let critical = self.client.hints.heed(request.target.authority(), fields);
+        let again = critical && request.method.is_safe() && self.body_is_there();
+        again && !std::mem::replace(&mut self.memory.restarted, true)
     }
 
     /// Whether the next exchange answers a Digest challenge.
@@ -221,6 +240,9 @@ impl Call<'_> {
         tell(&self.request.settings.hooks, &happened);
         let target = self.request.target.follow(follow.url)?;
         let request = &mut self.request;
+        if request.settings.profile.is_some() {
+            Ask::leave(request, &target);
+        }
         let left = std::mem::replace(&mut request.target, target).url.clone();
         self.history.push(Hop {
             url: left.clone(),

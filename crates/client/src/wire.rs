@@ -1,5 +1,7 @@
 //! A request's fields as they go on the wire.
 
+mod as_browser;
+
 use std::{
     borrow::Cow,
     cell::Cell,
@@ -44,12 +46,15 @@ const FIELD_SIZE: usize = 48;
 
 /// The fields of a request to `target`, which is the request's. A request that says nothing of its own
 /// has those of the last such request.
+///
+/// Only a profile has other fields for HTTP/2 than for HTTP/1.1.
 pub(crate) fn fields<'t>(
     client: &Inner,
     target: &'t Target,
     request: &Request,
     length: BodyLength,
     additions: Additions<'_>,
+    http2: bool,
 ) -> Result<Cow<'t, Fields>> {
     // A request that another client built has other settings than this one's.
     let plain = request.fields.is_empty()
@@ -57,14 +62,21 @@ pub(crate) fn fields<'t>(
         && additions.is_none()
         && client.cookies.is_none()
         && Arc::ptr_eq(&request.settings, &client.settings);
+    let profile = request.settings.profile.as_ref();
+    let plain = plain && (profile.is_none() || as_browser::is_plain(client, request));
+    let assembled = |additions| match profile {
+        None => assemble(client, request, length, additions),
+        Some(profile) => as_browser::assemble(client, profile, request, length, additions, http2),
+    };
     if !plain {
-        return assemble(client, request, length, additions).map(Cow::Owned);
+        return assembled(additions).map(Cow::Owned);
     }
-    if let Some(known) = target.plain_fields.get() {
+    let known = &target.plain_fields[usize::from(http2)];
+    if let Some(known) = known.get() {
         return Ok(Cow::Borrowed(known));
     }
-    let fields = assemble(client, request, length, additions)?;
-    Ok(Cow::Borrowed(target.plain_fields.get_or_init(|| fields)))
+    let fields = assembled(additions)?;
+    Ok(Cow::Borrowed(known.get_or_init(|| fields)))
 }
 
 /// `Host` first (RFC 9110 section 7.2 recommends it), the client's defaults, then the user's fields as
@@ -78,9 +90,7 @@ fn assemble(
     let (user, defaults) = (&request.fields, &client.default_fields);
     let host = &request.target.host_field;
     let parts = [user, defaults, host];
-    // There is none while the thread ends.
-    let mut fields = SPARE.try_with(Cell::take).unwrap_or_default();
-    fields.clear();
+    let mut fields = spare();
     fields.reserve(
         parts.iter().map(|part| part.len()).sum::<usize>() + ADDED,
         parts.iter().map(|part| part.text_len()).sum::<usize>() + ADDED * FIELD_SIZE,
@@ -116,6 +126,14 @@ fn assemble(
 thread_local! {
     /// The fields of a request that was written, whose room serves the next.
     static SPARE: Cell<Fields> = Cell::default();
+}
+
+/// An empty list, which may have room.
+fn spare() -> Fields {
+    // There is none while the thread ends.
+    let mut fields = SPARE.try_with(Cell::take).unwrap_or_default();
+    fields.clear();
+    fields
 }
 
 /// The most room that is kept for the next request, in bytes.

@@ -12,7 +12,7 @@ use std::{
 use mimus_net::{
     dial::{Host, TlsPlan},
     tls::{
-        self, ClientHello, Roots, TlsConfig, TlsVersion,
+        self, BORINGSSL_IS_PATCHED, ClientHello, Roots, TlsConfig, TlsVersion,
         client_hello::{
             CertificateCompression, CipherSuite, Extension, ExtensionOrder, Group, SignatureScheme,
             TrustAnchor,
@@ -51,8 +51,13 @@ fn hello(text: &str) -> ClientHello {
     toml::from_str(text).unwrap()
 }
 
-/// Chromium's hello in `version`. Before 153 its signature algorithms had no GREASE, which takes a
-/// patched BoringSSL to leave out.
+/// Whether Chromium's signature algorithms have GREASE in `version`.
+fn greases_signatures(version: u32) -> bool {
+    version >= 153
+}
+
+/// Chromium's hello in `version`, as far as this build can send it: where the signature algorithms have
+/// no GREASE, it takes our patch to leave it out.
 fn chromium(version: u32) -> ClientHello {
     let mut hello = hello(CHROMIUM);
     if version < 156 {
@@ -61,6 +66,9 @@ fn chromium(version: u32) -> ClientHello {
     }
     if version < 150 {
         hello.signature_algorithms.retain(|scheme| scheme.0 >> 8 != 0x09);
+    }
+    if !greases_signatures(version) && BORINGSSL_IS_PATCHED {
+        hello.signature_algorithms_grease = Some(false);
     }
     if version < 133 {
         hello.application_settings.as_mut().unwrap().code_point = Extension(17513);
@@ -195,7 +203,7 @@ fn each_chromium_is_met_to_the_byte_but_for_what_it_draws() {
     let mut payloads = BTreeSet::new();
     for version in [156, 153, 150, 149, 147, 131] {
         let theirs = recorded(&format!("chromium-{version}"));
-        let greased = version >= 153;
+        let greased = greases_signatures(version) || BORINGSSL_IS_PATCHED;
         let plan = both(&config(chromium(version)));
         let mut orders = BTreeSet::new();
         for _ in 0..50 {
@@ -216,6 +224,59 @@ fn each_chromium_is_met_to_the_byte_but_for_what_it_draws() {
         }
     }
     assert_eq!(payloads.into_iter().collect::<Vec<_>>(), ECH_PAYLOADS);
+}
+
+/// Firefox's hello in `version`.
+fn firefox(version: u32) -> ClientHello {
+    let mut hello = hello(FIREFOX);
+    if version == 140 {
+        let after = hello.cipher_suites.iter().position(|suite| suite.0 == 0xc00a).unwrap();
+        hello.cipher_suites.insert(after + 1, CipherSuite(0xc009));
+    }
+    if version == 159 {
+        hello.cipher_suites.retain(|suite| suite.0 != 0xc00a);
+        hello.groups.retain(|group| group.0 < 0x0100 || group.0 > 0x0101);
+        let ech = hello.ech_grease.as_mut().unwrap();
+        ech.payload_lengths = vec![240];
+        ech.payload_lengths_with_psk = vec![400];
+    }
+    hello
+}
+
+#[test]
+fn each_firefox_is_met_to_the_byte_but_for_what_it_draws() {
+    if !BORINGSSL_IS_PATCHED {
+        assert!(refused(firefox(153)).contains("lacks Mimus's patch"));
+        return;
+    }
+    let mut aeads = BTreeSet::new();
+    for version in [153, 140, 159] {
+        let theirs = recorded(&format!("firefox-{version}"));
+        let plan = both(&config(firefox(version)));
+        for _ in 0..50 {
+            let mut ours = first_flight(&plan, &host("a.test"));
+            assert_eq!(ours.peetprint(), theirs.peetprint(), "{version}");
+            assert_eq!(ours.ja3(), theirs.ja3(), "{version}");
+            assert_eq!(ja4(&ours), ja4(&theirs), "{version}");
+            assert_eq!(order(&ours), order(&theirs), "{version}");
+            assert_eq!(ours.message.len(), theirs.message.len(), "{version}");
+            assert_eq!(ech_payload(&ours), ech_payload(&theirs), "{version}");
+            aeads.insert(take_aead(&mut ours));
+            let mut theirs = theirs.clone();
+            take_aead(&mut theirs);
+            assert_eq!(constant(&ours, true), constant(&theirs, true), "{version}");
+        }
+    }
+    assert_eq!(aeads.into_iter().collect::<Vec<_>>(), [1, 3]);
+}
+
+/// The AEAD of GREASE ECH, which Firefox draws.
+fn take_aead(hello: &mut Sent) -> u16 {
+    let ech = hello.extensions.iter_mut().find(|extension| extension.id == ExtensionId(65037));
+    match &mut ech.unwrap().content {
+        Content::Ech(ech) => std::mem::take(&mut ech.aead),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -254,6 +315,39 @@ fn a_session_is_offered_as_chromium_offers_it() {
 }
 
 #[test]
+fn a_session_is_offered_as_firefox_offers_it() {
+    if !BORINGSSL_IS_PATCHED {
+        return;
+    }
+    let theirs = recorded("firefox-153-resumed");
+    let ca = tls_peer::Authority::new();
+    let server = serve(ca.issue(&["a.test"]).server(), echo);
+    let config = ca.client().client_hello(firefox(153)).build().unwrap();
+    run(async {
+        for _ in 0..2 {
+            ping(&mut *connect(server.addr, &config, "a.test").await.unwrap()).await;
+        }
+    });
+    let flight = tls::first_flight(&both(&config), &host("a.test"), server.addr.port()).unwrap();
+    let ours = read(&flight);
+    assert_eq!(ja4(&ours), ja4(&theirs));
+    assert_eq!(order(&ours), order(&theirs));
+    assert_eq!(ech_payload(&ours), ech_payload(&theirs));
+}
+
+#[test]
+fn a_websocket_of_firefox_takes_no_compressed_certificates() {
+    if !BORINGSSL_IS_PATCHED {
+        return;
+    }
+    let config = config(firefox(153));
+    let ours = |alpn| order(&first_flight(&plan(&config, alpn), &host("a.test")));
+    let usual = ours(&[b"h2", b"http/1.1"]);
+    let http1 = ours(&[b"http/1.1"]);
+    assert_eq!(http1, usual.into_iter().filter(|id| *id != 27).collect::<Vec<_>>());
+}
+
+#[test]
 fn without_a_hello_nothing_is_imitated() {
     let plain = TlsConfig::builder().roots(Roots::Webpki).build().unwrap();
     let ours = first_flight(&both(&plain), &host("a.test"));
@@ -278,40 +372,64 @@ fn refused(hello: ClientHello) -> String {
     error.source().unwrap().to_string()
 }
 
+type Change = fn(&mut ClientHello);
+
+/// What goes beyond stock BoringSSL, and how it is named.
+const PATCHED: [(&str, Change); 10] = [
+    ("cipher_suites: .* TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", |hello| {
+        hello.cipher_suites.push(CipherSuite(0xc012));
+    }),
+    ("groups: .* ffdhe2048", |hello| hello.groups.push(Group(0x0100))),
+    ("signature_algorithms: .* ed448", |hello| {
+        hello.signature_algorithms.push(SignatureScheme(0x0808));
+    }),
+    ("signature_algorithms: .* a second rsa_pss_rsae_sha384", |hello| {
+        hello.signature_algorithms.push(SignatureScheme(0x0805));
+    }),
+    ("signature_algorithms_grease: ", |hello| hello.signature_algorithms_grease = Some(false)),
+    ("extension_order: ", |hello| {
+        let order = (0..60).chain([17613, 51764, 65037, 65281]);
+        hello.extension_order = ExtensionOrder::Fixed(order.map(Extension).collect());
+    }),
+    ("record_size_limit: ", |hello| hello.record_size_limit = Some(16385)),
+    ("delegated_credentials: ", |hello| {
+        hello.delegated_credentials = vec![SignatureScheme(0x0403)];
+    }),
+    ("ech_grease.payload_lengths: ", |hello| {
+        hello.ech_grease.as_mut().unwrap().payload_lengths = vec![239];
+    }),
+    ("ech_grease.aeads: ", |hello| hello.ech_grease.as_mut().unwrap().aeads = vec![3.into()]),
+];
+
 #[test]
-fn what_this_boringssl_cannot_send_is_refused_by_name() {
-    let firefox = hello(FIREFOX);
-    firefox.check().unwrap();
-    assert!(refused(firefox).contains("patched BoringSSL"));
-    type Change = fn(&mut ClientHello);
-    let changes: [(&str, Change); 10] = [
-        ("cipher_suites: the BoringSSL of this build does not have 0xc0ff", |hello| {
-            hello.cipher_suites.push(CipherSuite(0xc0ff));
+fn what_takes_the_patch_is_sent_with_it_and_refused_by_name_without() {
+    for (says, change) in PATCHED {
+        let mut hello = chromium(156);
+        change(&mut hello);
+        if BORINGSSL_IS_PATCHED {
+            first_flight(&both(&config(hello)), &host("a.test"));
+            continue;
+        }
+        let error = refused(hello);
+        let named = says.split(" .* ").all(|part| error.contains(part));
+        assert!(named && error.contains("lacks Mimus's patch"), "{error}, not {says}");
+    }
+}
+
+#[test]
+fn what_no_build_can_send_is_refused() {
+    let changes: [(&str, Change); 4] = [
+        ("cipher_suites: BoringSSL lacks 0x13ff", |hello| {
+            hello.cipher_suites.insert(1, CipherSuite(0x13ff));
         }),
-        ("groups: the BoringSSL of this build does not have ffdhe2048", |hello| {
-            hello.groups.push(Group(0x0100));
+        ("cipher_suites: BoringSSL lacks the first one below", |hello| {
+            hello.cipher_suites.insert(3, CipherSuite(0xc012));
         }),
-        ("signature_algorithms: the BoringSSL of this build does not have ed448", |hello| {
-            hello.signature_algorithms.push(SignatureScheme(0x0808));
+        ("key_shares: BoringSSL lacks x448", |hello| {
+            hello.groups.push(Group(0x001e));
+            hello.key_shares.push(Group(0x001e));
         }),
-        ("does not have a second rsa_pss_rsae_sha384", |hello| {
-            hello.signature_algorithms.push(SignatureScheme(0x0805));
-        }),
-        ("signature_algorithms_grease: ", |hello| hello.signature_algorithms_grease = Some(false)),
-        ("extension_order: ", |hello| {
-            let order = (0..60).chain([17613, 51764, 65037, 65281]);
-            hello.extension_order = ExtensionOrder::Fixed(order.map(Extension).collect());
-        }),
-        ("record_size_limit: ", |hello| hello.record_size_limit = Some(16385)),
-        ("delegated_credentials: ", |hello| {
-            hello.delegated_credentials = vec![SignatureScheme(0x0403)];
-        }),
-        ("ech_grease.payload_lengths: ", |hello| {
-            hello.ech_grease.as_mut().unwrap().payload_lengths = vec![239];
-        }),
-        ("ech_grease.aeads: ", |hello| {
-            hello.ech_grease.as_mut().unwrap().aeads = vec![1.into()];
-        }),
+        ("groups: BoringSSL lacks the first one", |hello| hello.groups.insert(0, Group(0x001e))),
     ];
     for (says, change) in changes {
         let mut hello = chromium(156);
@@ -323,8 +441,7 @@ fn what_this_boringssl_cannot_send_is_refused_by_name() {
 
 #[test]
 fn parts_that_do_not_fit_are_named() {
-    type Change = fn(&mut ClientHello);
-    let changes: [(&str, Change); 17] = [
+    let changes: [(&str, Change); 18] = [
         ("min_version", |hello| {
             hello.min_version = TlsVersion::Tls13;
             hello.max_version = TlsVersion::Tls12;
@@ -338,6 +455,10 @@ fn parts_that_do_not_fit_are_named() {
         ("groups", |hello| hello.groups.clear()),
         ("key_shares", |hello| hello.key_shares.reverse()),
         ("signature_algorithms", |hello| hello.signature_algorithms.clear()),
+        ("signature_algorithms_grease", |hello| {
+            hello.grease = false;
+            hello.signature_algorithms_grease = Some(true);
+        }),
         ("alpn", |hello| hello.alpn.push(String::new())),
         ("application_settings", |hello| hello.alpn = vec!["http/1.1".to_owned()]),
         ("application_settings", |hello| {

@@ -10,16 +10,18 @@ use std::{
 };
 
 use boring::{
+    hpke::HpkeKey,
     pkey::PKey,
-    ssl::{AlpnError, Ssl, SslContextBuilder, SslMethod, SslRef, select_next_proto},
+    ssl::{AlpnError, Ssl, SslContextBuilder, SslEchKeys, SslMethod, SslRef, select_next_proto},
     x509::X509,
 };
-use foreign_types::ForeignTypeRef as _;
+use bytes::Bytes;
+use foreign_types::{ForeignType as _, ForeignTypeRef as _};
 use mimus_net::{
     DialErrorKind, Socket,
     dial::TlsPlan,
     tls::{
-        self, ClientHello, TlsConfig,
+        self, BORINGSSL_IS_PATCHED, ClientHello, TlsConfig,
         client_hello::{CertificateCompression, Extension},
     },
 };
@@ -42,15 +44,26 @@ async fn browse(addr: SocketAddr, config: &TlsConfig) -> Box<dyn Socket> {
     tls::connect(tcp(addr).await, &plan, &host("bird.test"), addr.port()).await.unwrap()
 }
 
+fn firefox() -> ClientHello {
+    toml::from_str(include_str!("hellos/firefox-153.toml")).unwrap()
+}
+
 #[test]
 fn rustls_agrees_and_resumes() {
+    agrees_and_resumes(&chromium());
+    if BORINGSSL_IS_PATCHED {
+        agrees_and_resumes(&firefox());
+    }
+}
+
+fn agrees_and_resumes(hello: &ClientHello) {
     let ca = Authority::new();
     let identity = ca.issue(&["bird.test"]);
     for (version, name) in [(&TLS13, "TLSv1.3"), (&TLS12, "TLSv1.2")] {
         let mut server = identity.server_with(&[version], None);
         server.alpn_protocols = vec![b"h2".to_vec()];
         let server = serve(server, echo);
-        let config = ca.client().client_hello(chromium()).build().unwrap();
+        let config = ca.client().client_hello(hello.clone()).build().unwrap();
         run(async {
             for n in 0..3 {
                 let mut socket = browse(server.addr, &config).await;
@@ -256,4 +269,78 @@ fn compressed_certificates_are_taken_and_bombs_are_not() {
     for algorithm in 1..=3 {
         assert_eq!(COMPRESSED[algorithm].load(Ordering::SeqCst), 2, "algorithm {algorithm}");
     }
+}
+
+/// The ECHConfig of `key`, for servers behind `public.test`.
+fn ech_config(key: &HpkeKey) -> Vec<u8> {
+    let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
+    // SAFETY: the key is live, the name ends in a zero byte, and both places may be written to.
+    let made = unsafe {
+        boring_sys::SSL_marshal_ech_config(
+            &mut bytes,
+            &mut len,
+            7,
+            key.as_ptr(),
+            c"public.test".as_ptr(),
+            64,
+        )
+    };
+    assert_eq!(made, 1);
+    // SAFETY: BoringSSL has allocated that many bytes.
+    let config = unsafe { std::slice::from_raw_parts(bytes, len) }.to_vec();
+    // SAFETY: they are ours to free, once.
+    unsafe { boring_sys::OPENSSL_free(bytes.cast()) };
+    config
+}
+
+fn ech_server(identity: &Identity, seed: u8) -> (SocketAddr, Bytes) {
+    let key = || HpkeKey::dhkem_p256_sha256(&[seed; 32]).unwrap();
+    let config = ech_config(&key());
+    let list = [&(config.len() as u16).to_be_bytes()[..], &config].concat();
+    let shape = |context: &mut SslContextBuilder| {
+        let mut keys = SslEchKeys::builder().unwrap();
+        keys.add_key(true, &config, key()).unwrap();
+        context.set_ech_keys(&keys.build()).unwrap();
+    };
+    (boring_server(identity, shape, |_| {}), list.into())
+}
+
+#[test]
+fn a_name_travels_encrypted_to_who_has_the_key() {
+    let ca = Authority::new();
+    let (server, list) = ech_server(&ca.issue(&["bird.test"]), 1);
+    let config = ca.client().client_hello(chromium()).build().unwrap();
+    let plan = TlsPlan { ech: Some(list.clone()), alpn: vec![b"h2"], ..plan(&config) };
+    let bird = host("bird.test");
+    let sees = |name: &[u8]| {
+        let flight = tls::first_flight(&plan, &bird, 443).unwrap();
+        flight.windows(name.len()).any(|window| window == name)
+    };
+    assert!(sees(b"public.test") && !sees(b"bird.test"));
+    run(async {
+        for n in 0..2 {
+            let socket = tcp(server).await;
+            let mut socket = tls::connect(socket, &plan, &bird, server.port()).await.unwrap();
+            ping(&mut *socket).await;
+            let info = socket.tls().unwrap();
+            assert_eq!((info.ech_accepted, info.resumed), (true, n > 0));
+        }
+        // Without its configuration, the name goes in the clear beside an extension that means nothing.
+        let mut socket = browse(server, &config).await;
+        ping(&mut *socket).await;
+        assert!(!socket.tls().unwrap().ech_accepted);
+        // Whose key is another one has to be the public name's owner, and says so.
+        for (name, kind) in
+            [("public.test", DialErrorKind::Tls), ("bird.test", DialErrorKind::Certificate)]
+        {
+            let (other, _) = ech_server(&ca.issue(&[name]), 2);
+            let error = tls::connect(tcp(other).await, &plan, &bird, 1).await.unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            let refused = error.to_string().contains("refused the encrypted ClientHello");
+            assert_eq!(refused, kind == DialErrorKind::Tls, "{error}");
+        }
+        let plan = TlsPlan { ech: Some(Bytes::from_static(b"no list")), ..plan.clone() };
+        let error = tls::connect(tcp(server).await, &plan, &bird, 1).await.unwrap_err();
+        assert_eq!(error.kind(), DialErrorKind::Config);
+    });
 }

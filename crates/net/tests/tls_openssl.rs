@@ -9,7 +9,10 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use mimus_net::tls::TlsVersion;
+use mimus_net::{
+    Socket,
+    tls::{TlsConfigBuilder, TlsVersion},
+};
 use tls_peer::*;
 
 /// An `openssl s_server -www`, killed when dropped.
@@ -67,36 +70,53 @@ fn s_server(identity: &Identity, more: &[&str]) -> Option<OpenSsl> {
     Some(OpenSsl { child, addr, _files: files })
 }
 
-#[test]
-fn openssl_answers_and_resumes() {
+/// Two connections for each version, of which the second resumes the first.
+fn answers_and_resumes(shape: impl Fn(TlsConfigBuilder) -> TlsConfigBuilder) {
     let ca = Authority::new();
     let identity = ca.issue(&["bird.test"]);
     for (version, flag, name) in
         [(TlsVersion::Tls13, "-tls1_3", "TLSv1.3"), (TlsVersion::Tls12, "-tls1_2", "TLSv1.2")]
     {
         let Some(server) = s_server(&identity, &[flag]) else { return };
-        let config = ca.client().min_version(version).max_version(version).build().unwrap();
+        let config = shape(ca.client()).min_version(version).max_version(version).build().unwrap();
         run(async {
             for n in 0..2 {
                 let mut socket = connect(server.addr, &config, "bird.test").await.unwrap();
-                write(&mut *socket, b"GET / HTTP/1.0\r\n\r\n").await;
-                let mut page = Vec::new();
-                loop {
-                    match read_once(&mut *socket).await {
-                        Ok(some) if some.is_empty() => break,
-                        Ok(some) => page.extend(some),
-                        // s_server may leave without a word.
-                        Err(error) => {
-                            assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
-                            break;
-                        }
-                    }
-                }
-                let page = String::from_utf8_lossy(&page);
+                let page = page(&mut *socket).await;
                 assert!(page.starts_with("HTTP/1.0 200"), "{page}");
                 assert!(page.contains(name), "{page}");
                 assert_eq!(socket.tls().unwrap().resumed, n > 0, "{name}");
             }
         });
     }
+}
+
+async fn page(socket: &mut dyn Socket) -> String {
+    write(socket, b"GET / HTTP/1.0\r\n\r\n").await;
+    let mut page = Vec::new();
+    loop {
+        match read_once(socket).await {
+            Ok(some) if some.is_empty() => break,
+            Ok(some) => page.extend(some),
+            // s_server may leave without a word.
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+                break;
+            }
+        }
+    }
+    String::from_utf8_lossy(&page).into_owned()
+}
+
+#[test]
+fn openssl_answers_and_resumes() {
+    answers_and_resumes(|config| config);
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn openssl_understands_a_browsers_hello() {
+    let hello: mimus_net::tls::ClientHello =
+        toml::from_str(include_str!("hellos/chromium-156.toml")).unwrap();
+    answers_and_resumes(|config| config.client_hello(hello.clone()));
 }

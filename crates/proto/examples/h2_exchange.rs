@@ -112,6 +112,7 @@ fn measured_requests(bench: &mut Bench, width: u32) {
             protocol: None,
             fields: &bench.fields,
             end: true,
+            weight: None,
         });
         bench.streams.extend(stream);
     }

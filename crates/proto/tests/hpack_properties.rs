@@ -39,6 +39,7 @@ fn coding() -> impl Strategy<Value = (Indexing, Huffman)> {
         Indexing::Incremental,
         Indexing::Incremental,
         Indexing::Without,
+        Indexing::Literal,
         Indexing::Never,
     ]);
     let huffman = prop::sample::select(vec![Huffman::Shorter, Huffman::Always, Huffman::Never]);

@@ -124,6 +124,8 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) protocol: Option<&'a str>,
     /// With what `length` calls for among them.
     pub(crate) fields: &'a Fields,
+    /// What HTTP/2 says of its weight, if it says something.
+    pub(crate) weight: Option<u8>,
     pub(crate) length: BodyLength,
 }
 

@@ -173,7 +173,7 @@ impl Dial<'_> {
         };
         let config = self.plan.proxy_tls.clone().ok_or_else(missing)?;
         // CONNECT is spoken in HTTP/1.1 here, whatever the origin's ALPN is.
-        Ok(Some(TlsPlan { config, alpn: vec![b"http/1.1"], early_data: false }))
+        Ok(Some(TlsPlan { config, alpn: vec![b"http/1.1"], early_data: false, ech: None }))
     }
 
     /// Has the first use of a TLS configuration paid for off the reactor.

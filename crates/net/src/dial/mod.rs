@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 pub use race::{
     ATTEMPT_DELAY, AttemptId, ConnectErrors, FIRST_FAMILY_COUNT, MAX_ADDRS, Race, Step,
 };
@@ -157,6 +158,9 @@ pub struct TlsPlan {
     pub alpn: Vec<&'static [u8]>,
     /// Offer early data (0-RTT) when a resumed session allows it.
     pub early_data: bool,
+    /// The server's ECHConfigList (RFC 9849 section 4), as its HTTPS record has it: the host's name then
+    /// travels encrypted. A list of nothing that BoringSSL supports is as good as none.
+    pub ech: Option<Bytes>,
 }
 
 /// A name to addresses. Implementations must not block the reactor.

@@ -81,12 +81,14 @@ struct Inner {
 pub(super) type KeyLog = Arc<Mutex<dyn Write + Send>>;
 
 /// A certificate chain, leaf first, and the leaf's key.
+#[derive(Clone)]
 pub(super) struct Identity {
     pub(super) chain: Vec<X509>,
     pub(super) key: PKey<Private>,
 }
 
 /// Everything a builder collects.
+#[derive(Clone)]
 pub(super) struct Settings {
     pub(super) roots: Roots,
     pub(super) extra_roots: Vec<X509>,
@@ -123,6 +125,20 @@ impl TlsConfig {
     /// Starts from the defaults: native roots, TLS 1.2 and 1.3, verification, SNI and resumption on.
     pub fn builder() -> TlsConfigBuilder {
         TlsConfigBuilder::default()
+    }
+
+    /// The same, sessions apart, that says `hello`: see [`TlsConfigBuilder::client_hello`].
+    ///
+    /// # Errors
+    /// When BoringSSL cannot say it.
+    pub fn with_client_hello(&self, hello: ClientHello) -> Result<Self, TlsConfigError> {
+        let settings = self.inner.settings.clone();
+        TlsConfigBuilder { settings, error: None }.client_hello(hello).build()
+    }
+
+    /// What it says in place of BoringSSL's own hello, if anything.
+    pub fn client_hello(&self) -> Option<&ClientHello> {
+        self.inner.settings.hello.as_ref()
     }
 
     fn new(settings: Settings) -> Self {

@@ -49,6 +49,10 @@ impl TlsError {
                 source: None,
             };
         }
+        if has_reason(error, ffi::SSL_R_ECH_REJECTED) {
+            let detail = format!("{peer} refused the encrypted ClientHello: its keys have changed");
+            return TlsError::protocol(detail, None);
+        }
         TlsError::of_stack(peer, error)
     }
 

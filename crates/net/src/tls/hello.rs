@@ -13,7 +13,7 @@ use boring::{
     ex_data::Index,
     ssl::{
         Ssl, SslContext, SslContextBuilder, SslMethod, SslMode, SslRef, SslSessionCacheMode,
-        SslVerifyMode,
+        SslVerifyMode, SslVersion,
     },
     x509::verify::X509CheckFlags,
 };
@@ -97,11 +97,13 @@ pub(super) fn configure(plan: &TlsPlan, host: &Host, port: u16) -> Result<Ssl, D
         if !alpn.is_empty() {
             ssl.set_alpn_protos(&alpn)?;
         }
-        if let Some(hello) = hello {
-            shape::connection(&mut ssl, hello, &protocols)?;
+        if let Some(list) = &plan.ech {
+            ssl.set_ech_config_list(list)?;
         }
-        if plan.config.settings().resumption {
-            resume(&mut ssl, plan, &peer, port)?;
+        let resumption = plan.config.settings().resumption;
+        let psk = resumption && resume(&mut ssl, plan, &peer, port)?;
+        if let Some(hello) = hello {
+            shape::connection(&mut ssl, hello, &protocols, psk)?;
         }
         Ok(ssl)
     };
@@ -191,10 +193,14 @@ fn encode_alpn(protocols: &[&[u8]]) -> Result<Vec<u8>, DialError> {
     Ok(out)
 }
 
-/// Has new sessions stored under the peer's key, and offers one that is there.
-fn resume(ssl: &mut SslRef, plan: &TlsPlan, peer: &Peer, port: u16) -> Result<(), ErrorStack> {
+/// Has new sessions stored under the peer's key, and offers one that is there. Tells whether that is a
+/// pre-shared key (RFC 8446 section 4.2.11).
+fn resume(ssl: &mut SslRef, plan: &TlsPlan, peer: &Peer, port: u16) -> Result<bool, ErrorStack> {
     let key = SessionKey { host: peer.text(), port };
-    if let Some(session) = plan.config.sessions().take(&key) {
+    let session = plan.config.sessions().take(&key);
+    let psk =
+        session.as_ref().is_some_and(|session| session.protocol_version() == SslVersion::TLS1_3);
+    if let Some(session) = session {
         // SAFETY: the cache belongs to one configuration: the session came from a connection of the very
         // context that `ssl` was made from, or of the other one of that configuration, which verifies
         // by the same method and store.
@@ -204,7 +210,7 @@ fn resume(ssl: &mut SslRef, plan: &TlsPlan, peer: &Peer, port: u16) -> Result<()
         }
     }
     ssl.set_ex_data(key_index()?, key);
-    Ok(())
+    Ok(psk)
 }
 
 /// Where a connection carries its [`SessionKey`] for the new-session callback.

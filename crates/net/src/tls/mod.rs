@@ -14,6 +14,7 @@ mod hello;
 #[cfg(feature = "listen")]
 pub mod listen;
 mod machine;
+mod patch;
 mod roots;
 mod session;
 mod shape;
@@ -29,6 +30,7 @@ pub use client_hello::{ClientHello, ClientHelloError};
 pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
 pub use early::EarlyData;
 pub use error::TlsError;
+pub use patch::BORINGSSL_IS_PATCHED;
 pub use socket::TlsSocket;
 
 /// What a handshake agreed on.
@@ -48,6 +50,8 @@ pub struct TlsInfo {
     /// The peer's settings for the protocol, as they came by ALPS (draft-vvv-tls-alps): for `h2` frames
     /// such as SETTINGS and ACCEPT_CH. `None` when ALPS was not agreed on.
     pub application_settings: Option<Vec<u8>>,
+    /// Whether the name travelled encrypted (RFC 9849).
+    pub ech_accepted: bool,
     /// Whether a session was resumed.
     pub resumed: bool,
     /// Whether early data was accepted. `false` until the server has said so.

@@ -197,6 +197,7 @@ impl TlsSocket {
             group: ssl.curve_name(),
             signature: ssl.peer_signature_algorithm().and_then(|algorithm| algorithm.name()),
             alpn: ssl.selected_alpn_protocol().map(<[u8]>::to_vec),
+            ech_accepted: ssl.ech_accepted(),
             application_settings: shape::peer_settings(ssl),
             resumed: ssl.session_reused(),
             early_data: early::accepted(ssl) && !early::in_progress(ssl),

@@ -218,7 +218,7 @@ pub async fn tcp(addr: SocketAddr) -> Box<dyn Socket> {
 }
 
 pub fn plan(config: &TlsConfig) -> TlsPlan {
-    TlsPlan { config: config.clone(), alpn: Vec::new(), early_data: false }
+    TlsPlan { config: config.clone(), alpn: Vec::new(), early_data: false, ech: None }
 }
 
 pub fn host(name: &str) -> Host {

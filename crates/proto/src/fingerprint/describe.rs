@@ -166,7 +166,8 @@ fn form(field: &FieldLine) -> String {
         Form::Literal { indexing, name, huffman } => {
             let indexing = match indexing {
                 Indexing::Incremental => "inc",
-                Indexing::Without => "noidx",
+                // On the wire they are the same.
+                Indexing::Without | Indexing::Literal => "noidx",
                 Indexing::Never => "never",
             };
             let name = match name {

@@ -277,11 +277,16 @@ impl Client {
             _ => Asked::Other,
         };
         let send = SendWindow::new(conn.peer.initial_window_size);
-        let stream = conn.streams.open(asked, send, RecvWindow::new(conn.local.window));
+        let (manner, initial) = (conn.manner, conn.local.window);
+        let priority = manner.priority(line.weight, &conn.streams);
+        let recv = RecvWindow::new(manner.window(initial));
+        let stream = conn.streams.open(asked, send, recv);
         let begins_at = conn.out.end();
         let max = conn.peer.max_frame_size as usize;
-        conn.writer.request(conn.out.text(), stream.id, line, checked, max);
+        conn.writer.request(conn.out.text(), (stream.id, priority), line, checked, max);
+        manner.write_behind(conn.out.text(), stream.id, initial);
         let slot = conn.streams.at(stream.slot);
+        slot.weight = priority.map_or(0, |priority| priority.weight);
         slot.begins_at = begins_at;
         slot.owed = checked.owed;
         if line.end {

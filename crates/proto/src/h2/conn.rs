@@ -12,7 +12,7 @@ use super::settings::{DEFAULT_WINDOW, Local, MAX_WINDOW};
 use super::stream::{Recv, Send, StreamError};
 use super::streams::Streams;
 use super::timers::{Due, Timers};
-use super::{Code, Limits, Opening, PeerSettings, frame};
+use super::{Code, Dependency, Limits, Opening, PeerSettings, Priority, frame};
 use crate::outbox::Outbox;
 use crate::{Error, LimitExceeded, UnexpectedEof};
 
@@ -43,6 +43,49 @@ struct Replies {
     mark: u64,
 }
 
+/// What an [`Opening`] says of every stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    priority: Option<Priority>,
+    dependency: Dependency,
+    /// Zero: nothing.
+    increment: u32,
+}
+
+impl Manner {
+    fn of(opening: &Opening) -> Self {
+        Self {
+            priority: opening.priority,
+            dependency: opening.dependency,
+            increment: opening.stream_window_increment.unwrap_or(0),
+        }
+    }
+
+    /// A stream's window, of which SETTINGS said this much.
+    pub(super) fn window(&self, initial: u32) -> u32 {
+        initial.saturating_add(self.increment).min(MAX_WINDOW)
+    }
+
+    /// Writes what follows a stream's head.
+    pub(super) fn write_behind(&self, out: &mut Vec<u8>, stream: u32, initial: u32) {
+        let increment = self.window(initial) - initial;
+        if increment > 0 {
+            frame::write_window_update(out, stream, increment);
+        }
+    }
+
+    /// How a stream that is about to be opened ranks, with this weight of its own.
+    pub(super) fn priority(&self, weight: Option<u8>, streams: &Streams) -> Option<Priority> {
+        let stated = self.priority?;
+        let weight = weight.unwrap_or(stated.weight);
+        let depends_on = match self.dependency {
+            Dependency::Stated => stated.depends_on,
+            Dependency::LastOpen => streams.last_open(weight),
+        };
+        Some(Priority { depends_on, weight, ..stated })
+    }
+}
+
 /// Everything of a connection but the bytes that were read and not yet understood.
 #[derive(Debug)]
 pub(super) struct Conn {
@@ -66,6 +109,8 @@ pub(super) struct Conn {
     /// Bytes of DATA since the connection began.
     pub(super) received: u64,
     pub(super) writer: HeadWriter,
+    /// How streams rank, and what their windows are opened by.
+    pub(super) manner: Manner,
     pub(super) decoder: Decoder,
     pub(super) reading: Reading,
     /// A header block whose end has not come.
@@ -81,6 +126,7 @@ impl Conn {
     /// A connection whose preface is queued.
     pub(super) fn new(opening: &Opening, limits: Limits, now: Instant) -> Self {
         let local = Local::of(opening);
+        let manner = Manner::of(opening);
         let increment = opening.window_increment.unwrap_or(0).min(MAX_WINDOW - DEFAULT_WINDOW);
         let mut out = Outbox::default();
         write_preface(out.text(), opening, increment);
@@ -96,10 +142,11 @@ impl Conn {
             ring: VecDeque::new(),
             send_window: SendWindow::new(DEFAULT_WINDOW),
             recv_window: RecvWindow::new(DEFAULT_WINDOW + increment),
-            stream_target: local.window,
+            stream_target: manner.window(local.window),
             unread: 0,
             received: 0,
             writer: HeadWriter::new(opening, limits.encoder_table),
+            manner,
             decoder: Decoder::new(local.table),
             reading: Reading::Frame,
             block: None,

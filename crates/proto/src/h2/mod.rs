@@ -72,6 +72,7 @@
 //!     protocol: None,
 //!     fields: &fields,
 //!     end: true,
+//!     weight: None,
 //! })?;
 //!
 //! // What would be written to the socket: the preface, and the request.
@@ -113,6 +114,7 @@ mod flood;
 mod flow;
 mod frame;
 pub mod hpack;
+mod indexing;
 mod limits;
 mod message;
 mod opening;
@@ -138,8 +140,9 @@ pub(crate) mod fingerprinting {
 pub use akamai::AkamaiError;
 pub use client::{Busy, Client};
 pub use code::Code;
+pub use indexing::{IndexingPolicy, IndexingRule, default_indexing};
 pub use limits::Limits;
-pub use opening::{Opening, Priority, Pseudo, SettingId, default_indexing};
+pub use opening::{Dependency, Opening, Priority, Pseudo, SettingId};
 pub use request::{RequestLine, can_carry, can_carry_field};
 pub use settings::PeerSettings;
 pub use stream::{Sent, Stream, StreamError};

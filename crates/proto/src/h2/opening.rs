@@ -1,6 +1,7 @@
 //! How a connection opens and what our heads look like, as data.
 
-use super::hpack::{Huffman, Indexing};
+use super::hpack::{Huffman, NameIndex};
+use super::indexing::IndexingPolicy;
 
 /// Declares the settings; their names and `Debug` come from the same table.
 macro_rules! settings {
@@ -55,6 +56,17 @@ pub struct Priority {
     pub weight: u8,
 }
 
+/// On which stream a new one depends, where its HEADERS frame says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Dependency {
+    /// On the one that [`Opening::priority`] names.
+    #[default]
+    Stated,
+    /// Of the open streams that weigh no less, on the newest of those that weigh least; on none (zero)
+    /// when there is no such stream. So a chain of streams is in the order of their weights.
+    LastOpen,
+}
+
 /// A pseudo-field of a request (RFC 9113 section 8.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pseudo {
@@ -82,14 +94,21 @@ pub struct Opening {
     pub priorities: Vec<(u32, Priority)>,
     /// The order of a request's pseudo-fields; `:protocol` follows them.
     pub pseudo: [Pseudo; 4],
-    /// In each HEADERS frame that opens a stream.
+    /// In each HEADERS frame that opens a stream. A request may have
+    /// [its own weight](super::RequestLine::weight).
     pub priority: Option<Priority>,
+    /// What becomes of the stream that `priority` names.
+    pub dependency: Dependency,
+    /// A WINDOW_UPDATE of a stream right behind the HEADERS frame that opens it. Zero is not sent.
+    pub stream_window_increment: Option<u32>,
     /// Whether Cookie is sent as one field for each cookie (RFC 9113 section 8.2.3).
     pub cookie_crumbs: bool,
     /// How strings are coded.
     pub huffman: Huffman,
-    /// How a field goes into the dynamic table, given its name in lower case and its value.
-    pub indexing: fn(&[u8], &[u8]) -> Indexing,
+    /// Which entry of the tables stands for the name of a literal.
+    pub names: NameIndex,
+    /// How a field goes into the dynamic table.
+    pub indexing: IndexingPolicy,
 }
 
 impl Default for Opening {
@@ -107,23 +126,12 @@ impl Default for Opening {
             priorities: Vec::new(),
             pseudo: [Pseudo::Method, Pseudo::Scheme, Pseudo::Authority, Pseudo::Path],
             priority: None,
+            dependency: Dependency::default(),
+            stream_window_increment: None,
             cookie_crumbs: true,
             huffman: Huffman::default(),
-            indexing: default_indexing,
+            names: NameIndex::default(),
+            indexing: IndexingPolicy::default(),
         }
-    }
-}
-
-/// Never what is secret, because a table entry can be probed for (RFC 7541 section 7.1); not what
-/// differs from request to request, because it would only push useful entries out.
-#[must_use]
-pub fn default_indexing(name: &[u8], _value: &[u8]) -> Indexing {
-    match name {
-        b"authorization" | b"proxy-authorization" | b"cookie" => Indexing::Never,
-        b":path" | b"content-length" | b"if-none-match" | b"if-modified-since" | b"if-match"
-        | b"if-range" | b"range" | b"date" | b"etag" | b"grpc-timeout" | b"traceparent" => {
-            Indexing::Without
-        }
-        _ => Indexing::Incremental,
     }
 }

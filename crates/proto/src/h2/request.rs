@@ -4,7 +4,8 @@ use http::Method;
 
 use super::frame;
 use super::frame::flag;
-use super::hpack::{Encoder, Huffman, Indexing};
+use super::hpack::{Encoder, Huffman};
+use super::indexing::IndexingPolicy;
 use super::opening::{Opening, Priority, Pseudo};
 use super::section::{FIELD_EXTRA, is_connection_field, is_trailers};
 use super::settings::DEFAULT_TABLE;
@@ -29,6 +30,9 @@ pub struct RequestLine<'a> {
     pub fields: &'a Fields,
     /// There is no body, and no trailers.
     pub end: bool,
+    /// The weight that its HEADERS frame says, as on the wire (one less than what is meant), in the place
+    /// of that of [`Opening::priority`]. Without such a priority nothing is said.
+    pub weight: Option<u8>,
 }
 
 impl RequestLine<'_> {
@@ -173,10 +177,9 @@ const SHORT: usize = 32;
 pub(super) struct HeadWriter {
     encoder: Encoder,
     pseudo: [Pseudo; 4],
-    priority: Option<Priority>,
     crumbs: bool,
     huffman: Huffman,
-    indexing: fn(&[u8], &[u8]) -> Indexing,
+    indexing: IndexingPolicy,
     last: Last,
     /// Long names in lower case.
     long_name: Vec<u8>,
@@ -268,12 +271,11 @@ pub(super) struct Checked {
 impl HeadWriter {
     pub(super) fn new(opening: &Opening, cap: u32) -> Self {
         Self {
-            encoder: Encoder::with_cap(DEFAULT_TABLE, cap),
+            encoder: Encoder::with_cap(DEFAULT_TABLE, cap).with_names(opening.names),
             pseudo: opening.pseudo,
-            priority: opening.priority,
             crumbs: opening.cookie_crumbs,
             huffman: opening.huffman,
-            indexing: opening.indexing,
+            indexing: opening.indexing.clone(),
             last: Last::default(),
             long_name: Vec::new(),
         }
@@ -296,14 +298,14 @@ impl HeadWriter {
     pub(super) fn request(
         &mut self,
         out: &mut Vec<u8>,
-        stream: u32,
+        (stream, priority): (u32, Option<Priority>),
         line: &RequestLine<'_>,
         checked: Checked,
         max_frame: usize,
     ) {
         let start = frame::begin_block(out);
         let mut flags = if line.end { flag::END_STREAM } else { 0 };
-        if let Some(priority) = self.priority {
+        if let Some(priority) = priority {
             flags |= flag::PRIORITY;
             out.extend_from_slice(&frame::priority_bytes(priority));
         }
@@ -400,7 +402,7 @@ impl HeadWriter {
     }
 
     fn field(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-        let how = (self.indexing)(name, value);
+        let how = self.indexing.of(name, value);
         self.encoder.field(name, value, how, self.huffman, out);
     }
 }

@@ -209,6 +209,8 @@ pub(super) struct Slot {
     pub(super) closed: bool,
     /// END_STREAM or RST_STREAM came.
     pub(super) peer_closed: bool,
+    /// As its HEADERS frame said, if it did.
+    pub(super) weight: u8,
     /// Stands in the list of whom to wake. Survives the stream, as does `ringed`: who takes the place
     /// is asked or woken once for nothing.
     pub(super) stirred: bool,
@@ -238,6 +240,7 @@ impl Slot {
             framed_to: 0,
             closed: true,
             peer_closed: true,
+            weight: 0,
             stirred: false,
             ringed: false,
         }

@@ -90,6 +90,13 @@ impl Streams {
         Stream { slot: index, id }
     }
 
+    /// Of the open streams of at least this weight the newest of those that weigh least, or zero.
+    pub(super) fn last_open(&self, weight: u8) -> u32 {
+        let open = self.slots.iter().filter(|slot| slot.id != 0 && !slot.closed);
+        let heavy = open.filter(|slot| slot.weight >= weight);
+        heavy.min_by_key(|slot| (slot.weight, std::cmp::Reverse(slot.id))).map_or(0, |slot| slot.id)
+    }
+
     /// The stream of a handle, unless it was given up.
     pub(super) fn get(&self, stream: Stream) -> Option<&Slot> {
         self.slots.get(stream.slot as usize).filter(|slot| slot.id == stream.id)

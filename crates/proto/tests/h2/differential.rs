@@ -98,6 +98,7 @@ impl Driver {
                 protocol: None,
                 fields: &fields,
                 end: ask.body.is_none(),
+                weight: None,
             });
             self.going.push(Exchange {
                 index: self.next,

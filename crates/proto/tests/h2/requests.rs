@@ -3,8 +3,11 @@
 use std::time::Instant;
 
 use http::Method;
-use mimus_proto::h2::hpack::{Huffman, Indexing};
-use mimus_proto::h2::{Client, Limits, Opening, Priority, Pseudo, RequestLine, SettingId};
+use mimus_proto::h2::hpack::{Huffman, Indexing, NameIndex};
+use mimus_proto::h2::{
+    Client, Dependency, IndexingPolicy, IndexingRule, Limits, Opening, Priority, Pseudo,
+    RequestLine, SettingId,
+};
 use mimus_proto::{ApiMisuse, Fields};
 
 use crate::rig::*;
@@ -94,13 +97,96 @@ fn cookies_are_sent_as_crumbs_and_never_indexed() {
     assert_eq!(sent[4].1, "a=1; b=2;c=3");
 }
 
+/// What a HEADERS frame says of its stream's rank: exclusive, on which stream, which weight.
+fn rank(rig: &mut Rig, weight: u8) -> (bool, u32, u8) {
+    let none = Fields::new();
+    rig.try_open(&RequestLine { weight: Some(weight), ..line(&Method::GET, &none, true) })
+        .expect("a stream");
+    let frames = rig.frames();
+    let payload = &frames.iter().find(|frame| frame.kind == 1).expect("HEADERS").payload;
+    let on = u32::from_be_bytes([payload[0], payload[1], payload[2], payload[3]]);
+    (on >> 31 == 1, on & 0x7fff_ffff, payload[4])
+}
+
+#[test]
+fn a_stream_depends_on_the_last_open_one_that_weighs_no_less() {
+    let mut opening = Opening::default();
+    opening.priority = Some(Priority { depends_on: 0, exclusive: true, weight: 0 });
+    opening.dependency = Dependency::LastOpen;
+    let mut rig = Rig::with(&opening, Limits::default());
+    rig.frames();
+    assert_eq!(rank(&mut rig, 255), (true, 0, 255));
+    assert_eq!(rank(&mut rig, 219), (true, 1, 219));
+    assert_eq!(rank(&mut rig, 255), (true, 1, 255));
+    // Not the newest of all, but of those that weigh least.
+    assert_eq!(rank(&mut rig, 182), (true, 3, 182));
+    assert_eq!(rank(&mut rig, 219), (true, 3, 219));
+    // One that is closed is none, whether its owner knows or not.
+    rig.ok(&settings(&[]));
+    rig.ok(&headers(9, 5, &[(":status", "204")]));
+    assert_eq!(rank(&mut rig, 219).1, 3);
+}
+
+#[test]
+fn a_window_of_a_stream_opens_right_behind_its_head() {
+    let mut opening = Opening::default();
+    opening.settings = vec![(SettingId::INITIAL_WINDOW_SIZE, 1000)];
+    opening.stream_window_increment = Some(500);
+    let mut rig = Rig::with(&opening, Limits::default());
+    rig.frames();
+    let stream = rig.get();
+    rig.ok(&settings(&[]));
+    rig.ok(&status(stream.id(), 4, "200"));
+    rig.ok(&data(stream.id(), 0, &[0; 1400]));
+    rig.frames();
+    rig.try_open(&line(&Method::GET, &Fields::new(), true)).expect("a stream");
+    assert_eq!(
+        rig.frames().iter().map(|frame| (frame.kind, frame.payload.clone())).nth(1),
+        Some((8, 500_u32.to_be_bytes().to_vec()))
+    );
+    // What was granted, and no more.
+    rig.resets(stream, &data(stream.id(), 0, &[0; 101]));
+}
+
+#[test]
+fn rules_say_how_fields_are_represented() {
+    let rule = |name: &str, below, indexing| IndexingRule { name: name.into(), below, indexing };
+    let mut opening = Opening::default();
+    opening.huffman = Huffman::Never;
+    opening.names = NameIndex::Last;
+    opening.indexing = IndexingPolicy::Rules(
+        [rule(":path", None, Indexing::Literal), rule("cookie", Some(4), Indexing::Never)].into(),
+    );
+    let mut rig = Rig::with(&opening, Limits::default());
+    rig.frames();
+    let mut block = |path: &str, given: &Fields| {
+        let asked = RequestLine { path, ..line(&Method::GET, given, true) };
+        rig.try_open(&asked).expect("a stream");
+        rig.frames()[0].payload.clone()
+    };
+    let given = fields([("cookie", "a=1; b=123"), ("x", "1")]);
+    // In the static table at 4, and yet a literal; of another value its name is the one at 5.
+    let first = block("/", &given);
+    assert!(first.windows(3).any(|bytes| bytes == b"\x04\x01/"));
+    // Never indexed, and named by the static table, the first time.
+    assert!(first.windows(6).any(|bytes| bytes == b"\x1f\x11\x03a=1"), "{first:x?}");
+    let second = block("/a", &fields([("x", "2")]));
+    assert!(second.windows(4).any(|bytes| bytes == b"\x05\x02/a"));
+    // Behind `x: 1` came nothing, and `x: 2` is new; the third of the name is told by the oldest.
+    let third = block("/a", &fields([("x", "3")]));
+    assert!(third.ends_with(b"\x7f\x00\x013"), "{third:x?}");
+    // The longer cookie was put into the table, where it names the next short one.
+    let short = block("/a", &fields([("cookie", "a=1"), ("cookie", "b=123")]));
+    assert!(short.windows(6).any(|bytes| bytes == b"\x1f\x32\x03a=1"), "{short:x?}");
+}
+
 #[test]
 fn a_profile_says_how_fields_are_represented() {
     let mut opening = Opening::default();
-    opening.indexing = |name, _| match name {
+    opening.indexing = IndexingPolicy::Function(|name, _| match name {
         b"never" => Indexing::Never,
         _ => Indexing::Without,
-    };
+    });
     opening.huffman = Huffman::Never;
     let mut rig = Rig::with(&opening, Limits::default());
     rig.frames();

@@ -373,6 +373,7 @@ pub fn line<'a>(method: &'a Method, fields: &'a Fields, end: bool) -> RequestLin
         protocol: None,
         fields,
         end,
+        weight: None,
     }
 }
 

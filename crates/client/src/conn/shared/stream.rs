@@ -88,6 +88,7 @@ impl OnStream {
             fields: line.fields,
             // A tunnel's body is what its owner writes.
             end: body.is_none() && line.protocol.is_none(),
+            weight: line.weight,
         };
         let opened = link.with(|state| {
             check_size(state, &asked)?;

@@ -172,6 +172,7 @@ impl Channel {
             protocol: None,
             server_wide: false,
             settings,
+            ask: None,
         }
     }
 

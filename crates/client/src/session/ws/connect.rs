@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Async, Blocking, ConnectionInfo, Error, Kind, Protocol, Request, RequestBuilder, Response,
-    Result, call, client,
+    Result, call, client, profile,
 };
 
 /// Builds a [`WebSocket`]. Mistakes are kept until [`connect`](Self::connect).
@@ -34,6 +34,9 @@ pub struct Builder<M = Async> {
 struct Plan {
     over: Over,
     offer: Offer,
+    /// The user said whether compression is offered.
+    #[cfg(feature = "ws-deflate")]
+    chosen: bool,
     config: Config,
     idle_timeout: Option<Duration>,
 }
@@ -161,6 +164,8 @@ impl<M> Builder<M> {
         let plan = Plan {
             over: Over::Http1,
             offer: Offer::default(),
+            #[cfg(feature = "ws-deflate")]
+            chosen: false,
             config: Config::default(),
             idle_timeout: None,
         };
@@ -189,10 +194,10 @@ impl<M> Builder<M> {
     }
 
     /// Offers compression (permessage-deflate, RFC 7692). Not offered unless set: it costs about 300 KiB
-    /// a connection, and time.
+    /// a connection, and time. A client that looks like a browser offers what that one does.
     #[cfg(feature = "ws-deflate")]
     pub fn deflate(mut self, offer: impl Into<Option<super::DeflateOffer>>) -> Self {
-        self.plan.offer.deflate = offer.into();
+        (self.plan.offer.deflate, self.plan.chosen) = (offer.into(), true);
         self
     }
 
@@ -251,9 +256,10 @@ impl<M> Builder<M> {
     /// # Errors
     /// The first mistake made while building.
     pub(super) fn build(self) -> Result<Attempt> {
-        let Builder { request, plan } = self;
+        let Builder { request, mut plan } = self;
         let (client, request) = request.into_parts();
-        let request = request?;
+        let mut request = request?;
+        plan.suit(&mut request);
         if !request.body().is_empty() {
             return Err(Error::request("a WebSocket is begun by a request without a body"));
         }
@@ -278,6 +284,23 @@ impl Builder<Blocking> {
     /// [`ConnectError`].
     pub fn connect(self) -> Result<WebSocket<Blocking>, ConnectError<Blocking>> {
         rt::Blocking::block_on(self.build()?.connect())
+    }
+}
+
+impl Plan {
+    /// Does what the browser does that the client looks like, where the user does not say otherwise.
+    fn suit(&mut self, request: &mut Request) {
+        if request.settings.profile.is_none() {
+            return;
+        }
+        #[cfg(feature = "ws-deflate")]
+        if let Some(profile) = &request.settings.profile
+            && !self.chosen
+            && profile.web_socket_deflate().is_some()
+        {
+            self.offer.deflate = Some(super::DeflateOffer::default());
+        }
+        request.ask.get_or_insert_default().kind.get_or_insert(profile::Kind::WebSocket);
     }
 }
 
@@ -339,6 +362,14 @@ impl Attempt {
         let mut fields = Fields::new();
         let invalid = |e| Error::request("the handshake cannot be written").caused_by(e);
         append(&self.plan.offer, &mut fields).map_err(invalid)?;
+        #[cfg(feature = "ws-deflate")]
+        if let Some(profile) = &self.request.settings.profile
+            && !self.plan.chosen
+            && profile.web_socket_deflate() == Some(false)
+        {
+            // What a server may do beside that, it has no leave to say.
+            fields.set("Sec-WebSocket-Extensions", "permessage-deflate").map_err(invalid)?;
+        }
         fields.extend(self.request.fields()).map_err(invalid)?;
         let request = self.request.try_clone();
         let mut request = request.ok_or_else(|| Error::request("the request has a body"))?;

@@ -75,6 +75,8 @@ impl ClientHello {
         ungreased("signature_algorithms", &self.signature_algorithms)?;
         let none = self.signature_algorithms.is_empty();
         ensure(!none, "signature_algorithms", "there are none")?;
+        let stands = self.signature_algorithms_grease != Some(true) || self.grease;
+        ensure(stands, "signature_algorithms_grease", "there is none where `grease` is off")?;
         codes("delegated_credentials", &self.delegated_credentials)?;
         self.check_protocols()?;
         distinct("certificate_compression", &self.certificate_compression)?;

@@ -19,6 +19,9 @@
 //! ech_grease = {}
 //! ```
 //!
+//! Parts of which it is said that they take our patch are an error in a build whose BoringSSL has not
+//! got it ([`BORINGSSL_IS_PATCHED`](super::BORINGSSL_IS_PATCHED)).
+//!
 //! What is left out is not sent. Code points are written by IANA's names, whatever their case, or as
 //! numbers.
 
@@ -56,18 +59,19 @@ pub struct ClientHello {
     /// Whether GREASE values stand where Chromium has them: first among cipher suites, groups, key
     /// shares, versions and extensions, and as the last extension.
     pub grease: bool,
-    /// Cipher suites, those of TLS 1.3 first.
+    /// Cipher suites, those of TLS 1.3 first. From the first other one that BoringSSL lacks they are only
+    /// advertised, which takes our patch.
     pub cipher_suites: Vec<CipherSuite>,
     /// In which order the extensions stand.
     pub extension_order: ExtensionOrder,
-    /// Groups that are offered. Those that BoringSSL lacks can only be advertised, by a patched build.
+    /// Groups that are offered. From the first that BoringSSL lacks they are only advertised, which takes our patch.
     pub groups: Vec<Group>,
     /// Groups that a key is sent for at once: a part of [`groups`](Self::groups), in the same order.
     pub key_shares: Vec<Group>,
     /// Signature algorithms that are accepted.
     pub signature_algorithms: Vec<SignatureScheme>,
     /// Whether a GREASE value stands first among the signature algorithms. None: as
-    /// [`grease`](Self::grease) says, which is all that BoringSSL can do unpatched.
+    /// [`grease`](Self::grease) says, otherwise it takes our patch.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub signature_algorithms_grease: Option<bool>,
     /// Protocols offered by ALPN (RFC 7301). A connection offers those of them that its plan has too,
@@ -95,11 +99,11 @@ pub struct ClientHello {
     /// Trust anchors that are asked for (draft-ietf-tls-trust-anchor-ids). None: no such extension.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub trust_anchors: Option<Vec<TrustAnchor>>,
-    /// The largest record that is accepted, in bytes (RFC 8449). Needs a patched BoringSSL.
+    /// The largest record that is accepted, in bytes (RFC 8449). Takes our patch.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub record_size_limit: Option<u16>,
-    /// Signature algorithms of delegated credentials (RFC 9345); empty: no such extension. Needs a
-    /// patched BoringSSL.
+    /// Signature algorithms of delegated credentials (RFC 9345); empty: no such extension. Takes our
+    /// patch.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub delegated_credentials: Vec<SignatureScheme>,
     /// Whether sessions are remembered and offered. On by default.

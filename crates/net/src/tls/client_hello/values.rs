@@ -12,7 +12,7 @@ use super::{Extension, HpkeAead};
 pub enum ExtensionOrder {
     /// Another one for each connection.
     Permuted,
-    /// This one, which names all that may be sent. Needs a patched BoringSSL.
+    /// This one, which names all that may be sent. Takes our patch.
     Fixed(Vec<Extension>),
 }
 
@@ -25,7 +25,7 @@ pub enum SessionTicket {
     Never,
     /// In each hello.
     Always,
-    /// In a hello that has no `pre_shared_key`. Needs a patched BoringSSL.
+    /// In a hello that has no `pre_shared_key`.
     WithoutPsk,
 }
 
@@ -86,12 +86,12 @@ pub struct Settings(pub Vec<u8>);
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EchGrease {
     /// Lengths of the payload in bytes, one of which is drawn. Empty: those of BoringSSL, which are
-    /// 144, 176, 208 and 240. Others need a patched BoringSSL.
+    /// 144, 176, 208 and 240. Others take our patch.
     pub payload_lengths: Vec<u16>,
     /// The same for a hello that offers a session. Empty: no difference.
     pub payload_lengths_with_psk: Vec<u16>,
     /// AEADs, one of which is drawn. Empty: BoringSSL's choice, which is AES-128-GCM on a machine with
-    /// instructions for AES and ChaCha20Poly1305 elsewhere. Otherwise a patched BoringSSL is needed.
+    /// instructions for AES and ChaCha20Poly1305 elsewhere. Others take our patch.
     pub aeads: Vec<HpkeAead>,
 }
 

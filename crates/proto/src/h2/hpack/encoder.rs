@@ -2,7 +2,7 @@
 
 use super::hash::hash;
 use super::table::{Name, Table, size_of};
-use super::{DEFAULT_TABLE_SIZE, Huffman, Indexing, huffman, integer, static_table};
+use super::{DEFAULT_TABLE_SIZE, Huffman, Indexing, NameIndex, huffman, integer, static_table};
 
 /// The largest table that an [`Encoder`] keeps unless told otherwise, in bytes, whatever the peer
 /// allows it: a peer may allow 4 GiB.
@@ -26,6 +26,7 @@ pub struct Encoder {
     signalled: u32,
     /// That what is allowed went down since the last block, which asks for an update.
     lowered: bool,
+    names: NameIndex,
 }
 
 /// What is kept with each entry of the table to find it by.
@@ -70,9 +71,17 @@ impl Encoder {
             lowest: DEFAULT_TABLE_SIZE,
             signalled: DEFAULT_TABLE_SIZE,
             lowered: false,
+            names: NameIndex::First,
         };
         encoder.set_max_size(max_size);
         encoder
+    }
+
+    /// The same, with another choice of entries for names.
+    #[must_use]
+    pub fn with_names(mut self, names: NameIndex) -> Self {
+        self.names = names;
+        self
     }
 
     /// Heeds a new SETTINGS_HEADER_TABLE_SIZE of the peer. The update is written at the head of the
@@ -127,7 +136,7 @@ impl Encoder {
     ) {
         let name_hash = hash(0, name);
         let known = static_table::find_name(name_hash, name);
-        if how != Indexing::Never
+        if matches!(how, Indexing::Incremental | Indexing::Without)
             && let Some(first) = known
             && let Some(index) = static_table::find_value(first, value)
         {
@@ -137,7 +146,7 @@ impl Encoder {
         let (prefix, pattern) = match how {
             Indexing::Incremental if fits => (6, 0x40),
             // What is larger than the table would empty it (RFC 7541 section 4.4).
-            Indexing::Incremental | Indexing::Without => (4, 0),
+            Indexing::Incremental | Indexing::Without | Indexing::Literal => (4, 0),
             Indexing::Never => (4, 0x10),
         };
         let mut hashes = [0, name_hash as u32];
@@ -147,7 +156,12 @@ impl Encoder {
                 return integer::encode(index(age), 7, 0x80, out);
             }
         }
-        let named = known.or_else(|| self.find(BY_NAME, hashes[BY_NAME], name, value).map(index));
+        let named = match self.names {
+            NameIndex::First => {
+                known.or_else(|| self.find(BY_NAME, hashes[BY_NAME], name, value).map(index))
+            }
+            NameIndex::Last => self.last_named(known, hashes[BY_NAME], name, value),
+        };
         integer::encode(named.unwrap_or(0), prefix, pattern, out);
         if named.is_none() {
             string(name, huffman, out);
@@ -157,6 +171,37 @@ impl Encoder {
             let older = self.finder.insert(hashes);
             let links = Links { hash: hashes[BY_FIELD], older };
             self.table.insert(Name::Text(name), value, links);
+        }
+    }
+
+    /// See [`NameIndex::Last`]. No entry of the dynamic table is wholly the same: it would be an index.
+    fn last_named(
+        &self,
+        known: Option<usize>,
+        hash: u32,
+        name: &[u8],
+        value: &[u8],
+    ) -> Option<usize> {
+        let same = known.and_then(|first| static_table::find_value(first, value));
+        same.or_else(|| self.oldest_named(hash, name).map(index))
+            .or_else(|| known.map(static_table::last_of_name))
+    }
+
+    /// The age of the oldest entry with this name.
+    fn oldest_named(&self, hash: u32, name: &[u8]) -> Option<usize> {
+        let mut id = self.finder.newest[self.finder.bucket(hash)][BY_NAME];
+        let (mut youngest, mut oldest) = (0, None);
+        loop {
+            let age = self.finder.age(id);
+            // As in `find`.
+            let Some(entry) = self.table.entry(age).filter(|_| age >= youngest) else {
+                return oldest;
+            };
+            if self.table.text_of(entry).0 == name {
+                oldest = Some(age);
+            }
+            id = entry.extra.older[BY_NAME];
+            youngest = age + 1;
         }
     }
 

@@ -56,9 +56,23 @@ pub enum Indexing {
     /// As an index when the static table has the field; else as a literal that enters no table
     /// (section 6.2.2).
     Without,
+    /// As a literal that enters no table, even when the static table has the field.
+    Literal,
     /// Always as a literal, marked so that no intermediary may put it into a table either
     /// (section 6.2.3): for secrets. The name may still be an index.
     Never,
+}
+
+/// Which entry stands for the name of a literal, of those that have it (RFC 7541 section 6.2 leaves the
+/// choice).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum NameIndex {
+    /// The one with the lowest index: the first of the static table, else the newest.
+    #[default]
+    First,
+    /// The one that a search from index 1 upwards, which ends at a field that is wholly the same, came
+    /// upon last: the oldest of the dynamic table, else the last of the static one.
+    Last,
 }
 
 /// Whether the strings of a literal are Huffman-coded (RFC 7541 section 5.2).

@@ -144,6 +144,12 @@ pub(super) fn find_value(first: usize, value: &[u8]) -> Option<usize> {
     of_name.iter().position(|(_, known)| *known == value).map(|place| first + place)
 }
 
+/// The last index of the name of the field at `first`, which is the first of them.
+pub(super) fn last_of_name(first: usize) -> usize {
+    let count = OF_NAME.get(first - 1).copied().unwrap_or(1);
+    first + usize::from(count) - 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
