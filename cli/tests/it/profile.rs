@@ -51,12 +51,13 @@ fn a_name_that_is_none_is_a_mistake_that_tells_those_near() {
 fn the_head_that_is_shown_is_the_head_that_is_sent() {
     let origin = Origin::start().unwrap();
     let url = origin.http_url("/gzip");
-    let run = mimus(&["--as", "chrome", "-v", "-H", "X-Own: 1", &url]).ok();
-    // Compressed bodies were asked for.
-    assert_eq!(run.json()["gzipped"], true);
+    let run = mimus(&["--as", "chrome", "-v", "-H", "X-Own: 1", &url]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    // Compressed bodies were asked for, and are decoded.
+    assert_eq!(run.json()["coded"], "gzip");
     let shown: Vec<&str> = run.stderr.lines().filter_map(|line| line.strip_prefix("> ")).collect();
     let sent = &origin.requests()[0];
-    let sent = sent.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+    let sent = sent.headers().into_iter().map(|(name, value)| format!("{name}: {value}"));
     assert_eq!(shown[1..], sent.collect::<Vec<_>>());
     assert!(shown[2].starts_with("Connection: ") && shown[3] == "X-Own: 1", "{shown:?}");
     assert!(run.stderr.contains("> sec-ch-ua-platform: \"Linux\"\n"), "{run:?}");
