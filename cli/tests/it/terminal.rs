@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Read, Write},
+    io::{BufReader, Read, Write},
     process::{Child, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
@@ -39,6 +39,7 @@ impl Session {
         let (tell, shown) = channel();
         let screen = keys.try_clone().unwrap();
         // Ends with the program: the terminal then has nobody on its other side.
+        let screen = BufReader::new(screen);
         thread::spawn(move || screen.bytes().map_while(Result::ok).try_for_each(|b| tell.send(b)));
         Session { child, keys, shown }
     }

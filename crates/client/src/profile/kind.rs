@@ -186,6 +186,7 @@ impl Kind {
 
 /// How a request's target lies to the page that asks (`Sec-Fetch-Site`), the farthest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[expect(clippy::enum_variant_names, reason = "the field's values are called so")]
 pub(crate) enum Site {
     #[default]
     SameOrigin,
