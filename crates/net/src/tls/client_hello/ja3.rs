@@ -1,8 +1,7 @@
 //! A hello from the text of a JA3 fingerprint.
 
 use super::{
-    CipherSuite, ClientHello, ClientHelloError, EchGrease, Extension, ExtensionOrder, Group,
-    SessionTicket,
+    CipherSuite, ClientHello, ClientHelloError, Extension, ExtensionOrder, Group, SessionTicket,
 };
 use crate::tls::TlsVersion;
 
