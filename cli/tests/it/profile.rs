@@ -56,7 +56,7 @@ fn the_head_that_is_shown_is_the_head_that_is_sent() {
     assert_eq!(run.json()["gzipped"], true);
     let shown: Vec<&str> = run.stderr.lines().filter_map(|line| line.strip_prefix("> ")).collect();
     let sent = &origin.requests()[0];
-    let sent = sent.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+    let sent = sent.headers().into_iter().map(|(name, value)| format!("{name}: {value}"));
     assert_eq!(shown[1..], sent.collect::<Vec<_>>());
     assert!(shown[2].starts_with("Connection: ") && shown[3] == "X-Own: 1", "{shown:?}");
     assert!(run.stderr.contains("> sec-ch-ua-platform: \"Linux\"\n"), "{run:?}");
