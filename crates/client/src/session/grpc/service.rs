@@ -97,6 +97,7 @@ impl Channel {
                 server_wide: false,
                 ask: None,
                 settings,
+                ask: None,
             },
             deadline,
         ))
