@@ -105,12 +105,12 @@ impl<M> ClientBuilder<M> {
 
     /// The browser to look like on the wire, or its name: its TLS, its HTTP/2, and the fields of its
     /// requests (see [`profile`]). What the user says besides stands where that browser has it; what
-    /// contradicts the profile is sent, and warned about. HTTP/2 settings are overridden by setters that
-    /// come later.
+    /// contradicts the profile is sent, and warned about. HTTP/2 settings, and
+    /// [`coalesce`](Self::coalesce), are overridden by setters that come later.
     pub fn profile(mut self, profile: impl IntoProfile) -> Self {
         let profile = profile.into_profile();
         if let Ok(profile) = &profile {
-            profile.apply(&mut self.settings.transport_mut().http2);
+            profile.apply(self.settings.transport_mut());
             self.settings.profile = Some(profile.clone());
         }
         self.profile = Some(profile);

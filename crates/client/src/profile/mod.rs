@@ -47,7 +47,7 @@ pub use self::{
     kind::{Credentials, Kind, Mode},
     schema::Verified,
 };
-use crate::options::Http2;
+use crate::options::Transport;
 
 /// A browser of one version on one platform. Clones share it.
 #[derive(Clone)]
@@ -236,8 +236,10 @@ impl Profile {
     }
 
     /// Has connections open as the browser's. Its windows stay as they are announced.
-    pub(crate) fn apply(&self, http2: &mut Http2) {
+    pub(crate) fn apply(&self, transport: &mut Transport) {
         let file = &self.0.file.http2;
+        transport.coalesce = file.coalesce;
+        let http2 = &mut transport.http2;
         http2.opening = Arc::clone(&self.0.opening);
         (http2.limits.stream_window, http2.limits.connection_window) = file.windows();
         http2.limits.encoder_table = file.encoder_table();

@@ -79,6 +79,8 @@ pub(super) struct Http2 {
     #[serde(default)]
     priority: Option<PriorityData>,
     split_cookies: bool,
+    /// Whether one connection serves several hosts (RFC 9113 section 9.1.1).
+    pub(super) coalesce: bool,
     hpack: Hpack,
 }
 

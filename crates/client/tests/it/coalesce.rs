@@ -16,6 +16,7 @@ use crate::support::{Bench, failure, on_every_runtime};
 on_every_runtime!(
     two_hosts_of_one_certificate_and_address_share_a_connection,
     it_is_off_unless_asked_for,
+    a_browser_does_it,
     an_address_is_a_host_as_well,
     one_common_address_is_enough,
     another_address_or_port_is_another_connection,
@@ -100,6 +101,15 @@ async fn two_hosts_of_one_certificate_and_address_share_a_connection(b: Bench) {
     }
     let stats = client.pool_stats();
     assert_eq!((stats.coalesced, stats.idle, stats.in_use), (2, 2, 0));
+}
+
+async fn a_browser_does_it(b: Bench) {
+    for name in ["chrome", "firefox"] {
+        let like = deaf(&b).profile(name).profile_client_hello(false);
+        assert_eq!(connections(&b, &like.build().unwrap(), Port::H2).await, 1);
+    }
+    let not = deaf(&b).profile("chrome").profile_client_hello(false).coalesce(false);
+    assert_eq!(connections(&b, &not.build().unwrap(), Port::H2).await, 2);
 }
 
 async fn it_is_off_unless_asked_for(b: Bench) {

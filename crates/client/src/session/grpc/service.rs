@@ -97,7 +97,6 @@ impl Channel {
                 server_wide: false,
                 ask: None,
                 settings,
-                ask: None,
             },
             deadline,
         ))
