@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 const COALESCE: usize = 4096;
 
 /// An empty queue keeps no more room than this, and written text beyond it is dropped even while more
-/// waits behind.
+/// waits behind, once it is the half of all.
 const COMPACT_FROM: usize = 64 * 1024;
 
 /// A queue of frames, kept in one buffer, and of large data, kept as it was given.
@@ -112,9 +112,13 @@ impl Outbox {
     fn reclaim(&mut self) {
         if self.written == self.text.len() && self.data.is_empty() {
             self.text.clear();
-            self.text.shrink_to(COMPACT_FROM);
+            if self.text.capacity() > COMPACT_FROM {
+                // Not shrunk in place: a block that is free as a whole the allocator has for the next.
+                self.text = Vec::new();
+            }
             self.written = 0;
-        } else if self.written > COMPACT_FROM {
+        } else if self.written > COMPACT_FROM && self.written >= self.text.len() / 2 {
+            // What stays is moved at most once for each byte that went.
             self.text.drain(..self.written);
             self.data.iter_mut().for_each(|(at, _)| *at -= self.written);
             self.written = 0;

@@ -207,7 +207,10 @@ impl Reader {
     fn release(&mut self) {
         if self.open.is_none() && !self.gathered.is_empty() {
             self.gathered.clear();
-            self.gathered.shrink_to(KEEP);
+            if self.gathered.capacity() > KEEP {
+                // As a whole: the allocator has it for the next.
+                self.gathered = Vec::new();
+            }
         }
     }
 
