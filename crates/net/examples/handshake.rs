@@ -194,4 +194,8 @@ fn configure(times: u32) {
     let hello = hello();
     measure("native roots", &|builder| builder);
     measure("native roots, Chromium", &|builder| builder.client_hello(hello.clone()));
+    let root = webpki_root_certs::TLS_SERVER_ROOT_CERTS[0].to_vec();
+    measure("native roots and one more, Chromium", &|builder| {
+        builder.add_ca(&root).client_hello(hello.clone())
+    });
 }

@@ -1,6 +1,6 @@
 //! Trust anchors, parsed at most once in a process.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use boring::{
     error::ErrorStack,
@@ -20,11 +20,26 @@ struct Anchors {
     store: X509Store,
 }
 
-/// The store for `roots` and `extra`. The first call for a kind of roots parses it (milliseconds);
-/// later ones share the result, or, with `extra`, its certificates.
+/// Stores with added certificates that are kept: more than a process commonly has kinds of clients.
+const MAX_STORES: usize = 8;
+
+/// The last stores with added certificates. The one used last is last.
+struct Stores(Mutex<Vec<Made>>);
+
+/// A store with added certificates, and what it was made of.
+struct Made {
+    roots: Roots,
+    /// In DER.
+    extra: Vec<Vec<u8>>,
+    store: X509Store,
+}
+
+/// The store for `roots` and `extra`. The first call for a kind of roots parses it (milliseconds), and
+/// the first for some `extra` sorts it in (milliseconds too); later ones share the result.
 pub(super) fn store(roots: Roots, extra: &[X509]) -> Result<X509Store, ErrorStack> {
     static NATIVE: OnceLock<Result<Anchors, ErrorStack>> = OnceLock::new();
     static WEBPKI: OnceLock<Result<Anchors, ErrorStack>> = OnceLock::new();
+    static STORES: Stores = Stores::new();
     let anchors = match roots {
         Roots::Native => Some(NATIVE.get_or_init(|| anchors(native()))),
         Roots::Webpki => Some(WEBPKI.get_or_init(|| anchors(webpki()))),
@@ -33,8 +48,48 @@ pub(super) fn store(roots: Roots, extra: &[X509]) -> Result<X509Store, ErrorStac
     match anchors {
         Some(Err(error)) => Err(error.clone()),
         Some(Ok(anchors)) if extra.is_empty() => Ok(anchors.store.clone()),
-        Some(Ok(anchors)) => build(anchors.certificates.iter().chain(extra), Ends::Anywhere),
-        None => build(extra, Ends::Anywhere),
+        Some(Ok(anchors)) => STORES.with(roots, &anchors.certificates, extra),
+        None => STORES.with(roots, &[], extra),
+    }
+}
+
+impl Stores {
+    const fn new() -> Self {
+        Stores(Mutex::new(Vec::new()))
+    }
+
+    /// The store of `certificates`, which `roots` stands for, and `extra`.
+    fn with(
+        &self,
+        roots: Roots,
+        certificates: &[X509],
+        extra: &[X509],
+    ) -> Result<X509Store, ErrorStack> {
+        let ders: Vec<_> = extra.iter().map(|x509| x509.to_der()).collect::<Result<_, _>>()?;
+        if let Some(store) = self.find(roots, &ders) {
+            return Ok(store);
+        }
+        // Without the lock: that two make the same one at a time is harmless.
+        let store = build(certificates.iter().chain(extra), Ends::Anywhere)?;
+        let mut list = self.lock();
+        if list.len() == MAX_STORES {
+            list.remove(0);
+        }
+        list.push(Made { roots, extra: ders, store: store.clone() });
+        Ok(store)
+    }
+
+    fn find(&self, roots: Roots, extra: &[Vec<u8>]) -> Option<X509Store> {
+        let mut list = self.lock();
+        let at = list.iter().position(|made| made.roots == roots && made.extra == extra)?;
+        let found = list.remove(at);
+        let store = found.store.clone();
+        list.push(found);
+        Some(store)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Made>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,8 +160,27 @@ mod tests {
     fn a_store_is_parsed_once_and_shared_until_something_is_added() {
         let one = store(Roots::Webpki, &[]).unwrap();
         assert_eq!(one.as_ptr(), store(Roots::Webpki, &[]).unwrap().as_ptr());
-        let extra = X509::from_der(&webpki_root_certs::TLS_SERVER_ROOT_CERTS[0]).unwrap();
+    }
+
+    #[test]
+    fn the_last_stores_with_added_certificates_are_shared() {
+        let stores = Stores::new();
+        let root = |n: usize| X509::from_der(&webpki_root_certs::TLS_SERVER_ROOT_CERTS[n]).unwrap();
         // A certificate that is there already is no mistake.
-        assert_ne!(one.as_ptr(), store(Roots::Webpki, &[extra]).unwrap().as_ptr());
+        let with = |roots, n| stores.with(roots, &[root(0)], &[root(n)]).unwrap();
+        let first = with(Roots::Webpki, 0);
+        assert_eq!(first.as_ptr(), with(Roots::Webpki, 0).as_ptr());
+        assert_ne!(first.as_ptr(), with(Roots::Webpki, 1).as_ptr());
+        assert_ne!(first.as_ptr(), with(Roots::Native, 0).as_ptr());
+        for n in 1..=MAX_STORES {
+            with(Roots::Native, n);
+            assert_eq!(first.as_ptr(), with(Roots::Webpki, 0).as_ptr());
+        }
+        // What was not used for longest goes.
+        for n in 1..=MAX_STORES {
+            with(Roots::Native, n);
+        }
+        assert_ne!(first.as_ptr(), with(Roots::Webpki, 0).as_ptr());
+        assert_eq!(stores.lock().len(), MAX_STORES);
     }
 }

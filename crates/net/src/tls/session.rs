@@ -4,6 +4,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use boring::ssl::{SslSession, SslVersion};
@@ -39,11 +40,21 @@ struct Tickets<S> {
 
 /// What the cache asks of a session.
 pub(super) trait Ticket: Clone {
+    /// Whether it may still be offered. BoringSSL would leave it out without a word, and the rest of the
+    /// hello would be that of one with a session.
+    fn is_fresh(&self) -> bool;
+
     /// Whether it may be offered only once.
     fn single_use(&self) -> bool;
 }
 
 impl Ticket for SslSession {
+    fn is_fresh(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let age = now.checked_sub(self.time());
+        age.is_some_and(|age| age < self.timeout().into())
+    }
+
     /// A TLS 1.3 ticket offered twice lets an observer link the connections (RFC 8446 C.4).
     fn single_use(&self) -> bool {
         self.protocol_version() == SslVersion::TLS1_3
@@ -89,10 +100,12 @@ impl<S: Ticket> SessionCache<S> {
         if session.single_use() {
             tickets.newest_last.pop_back();
         }
-        if tickets.newest_last.is_empty() {
+        let session = Some(session).filter(S::is_fresh);
+        // The others are older.
+        if tickets.newest_last.is_empty() || session.is_none() {
             inner.servers.remove(key);
         }
-        Some(session)
+        session
     }
 
     /// Forgets `key`: a handshake with its session failed.
@@ -130,10 +143,16 @@ impl<S> fmt::Debug for SessionCache<S> {
 mod tests {
     use super::*;
 
+    const STALE: u32 = 99;
+
     #[derive(Debug, Clone, PartialEq)]
     struct Fake(u32, bool);
 
     impl Ticket for Fake {
+        fn is_fresh(&self) -> bool {
+            self.0 != STALE
+        }
+
         fn single_use(&self) -> bool {
             self.1
         }
@@ -164,6 +183,18 @@ mod tests {
         assert_eq!(cache.take(&key("a")), Some(Fake(2, false)));
         cache.forget(&key("a"));
         assert_eq!(cache.take(&key("a")), None);
+    }
+
+    #[test]
+    fn a_session_whose_time_is_over_goes_with_those_before_it() {
+        let cache = SessionCache::<Fake>::default();
+        for (n, single_use) in [(1, true), (STALE, true), (STALE, false)] {
+            cache.insert(&key("a"), Fake(n, single_use));
+            if n == STALE {
+                assert_eq!(cache.take(&key("a")), None);
+                assert_eq!(cache.lock().servers.len(), 0);
+            }
+        }
     }
 
     #[test]
