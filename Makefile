@@ -51,6 +51,17 @@ help: ## list the habits (this)
 deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere say what
 	@scripts/deps.sh build
 
+# `make boringssl`: the directory for it, empty or new.
+DEST ?=
+
+.PHONY: boringssl
+boringssl: deps ## build BoringSSL with our patch into the empty directory DEST, for BORING_BSSL_PATH
+	@test -n "$(DEST)" || { echo "boringssl: say where to: DEST=directory" >&2; exit 2; }
+	@mkdir -p "$(DEST)"; rm -rf $(TARGET)/boringssl
+	@env -u BORING_BSSL_PATH BORING_BSSL_INSTALL_DIR="$(abspath $(DEST))" \
+		$(CARGO) build --locked --profile demo -p boring-sys --target-dir $(TARGET)/boringssl
+	@rm -rf $(TARGET)/boringssl; echo "export BORING_BSSL_PATH=$(abspath $(DEST))"
+
 .PHONY: demo
 demo: deps ## start the embedded origin, use every feature against it, print what was right
 	@$(DEMO)

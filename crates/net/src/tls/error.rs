@@ -138,7 +138,7 @@ fn has_reason(error: &Error, reason: i32) -> bool {
 }
 
 /// The fatal alert that the peer sent, if that is what happened.
-fn peer_alert(error: &Error) -> Option<u8> {
+pub(super) fn peer_alert(error: &Error) -> Option<u8> {
     ssl_reasons(error).find_map(|reason| u8::try_from(reason - ffi::SSL_AD_REASON_OFFSET).ok())
 }
 

@@ -155,5 +155,4 @@ pub(super) fn set_grease_sigalg(ssl: &mut SslRef, on: bool) -> Done {
 }
 
 #[cfg(test)]
-#[path = "patch_tests.rs"]
 mod tests;
