@@ -140,7 +140,7 @@ fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS
 	@scripts/fuzz-smoke.sh $(FUZZ_SECONDS)
 
 .PHONY: conformance
-conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h2, grpc, ws, sse; QUICK=1; MIMUS=curl
+conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h2, grpc, ws, sse, profiles; QUICK=1; MIMUS=curl
 	@scripts/deps.sh conformance
 	@if [ "$(MIMUS)" = target/debug/mimus ]; then $(CARGO) build -q --locked -p mimus-cli --bin mimus; fi
 	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -f conformance/grpc/Cargo.toml ]; then \

@@ -185,8 +185,8 @@ python27() {
     return 1
 }
 
-# What of WebSocket's servers is written in Python and for Node, each in a place of its own.
-build_ws_peers() {
+# What is written in Python and for Node, each in a place of its own: WebSocket's servers, a judge of JA4.
+build_peers() {
     local place="${TOOLS%/bin}" python log
     log="$place/peers.log"
     mkdir -p "$TOOLS"
@@ -207,6 +207,11 @@ build_ws_peers() {
         { python3 -m venv "$place/websockets" && "$place/websockets/bin/pip" install -q websockets==15.0.1; } \
             >"$log" 2>&1 || say "websockets could not be installed ($log): its checks will be skipped"
     fi
+    if [ ! -d "$place/ja4plus/lib" ]; then
+        say "installing ja4plus"
+        { python3 -m venv "$place/ja4plus" && "$place/ja4plus/bin/pip" install -q ja4plus==1.4.0; } \
+            >"$log" 2>&1 || say "ja4plus could not be installed ($log): its checks will be skipped"
+    fi
     if [ ! -d "$place/node_modules/ws" ]; then
         have npm || { say "no npm: the checks that need Node's ws will be skipped"; return 0; }
         say "installing ws"
@@ -224,7 +229,7 @@ case "${1:-}" in
     conformance)
         provide conformance || say "going on: checks whose server is not there are skipped"
         build_go_tools
-        build_ws_peers
+        build_peers
         ;;
     *) echo "usage: $0 build|bench|conformance" >&2; exit 2 ;;
 esac

@@ -12,7 +12,8 @@ use crate::h2::hpack::{Form, Indexing, NameForm};
 ///
 /// Code points in lists whose numbers are known by heart are decimal (`ciphers`), the others four
 /// hexadecimal digits. An extension has its `type`, `name` and `length`, and what its content says by
-/// name, or `data` in hexadecimal, of which the first 64 bytes are shown.
+/// name, or `data` in hexadecimal, of which the first 64 bytes are shown. `message` is the whole
+/// handshake message in hexadecimal, for another program to read.
 #[must_use]
 pub fn describe_hello(hello: &ClientHello, records: &[Record], transport: Transport) -> Value {
     let (ja3, ja3n, peet) = (hello.ja3(), hello.ja3n(), hello.peetprint());
@@ -34,6 +35,7 @@ pub fn describe_hello(hello: &ClientHello, records: &[Record], transport: Transp
             "compression": hello.compression_methods.to_vec(),
             "extensions": hello.extensions.iter().map(extension).collect::<Vec<_>>(),
         },
+        "message": hex(&hello.message),
     })
 }
 

@@ -190,7 +190,7 @@ impl ClientHello {
     }
 
     /// Extensions that a first hello to a named host has, whatever their order.
-    fn extensions(&self) -> impl Iterator<Item = Extension> {
+    pub(super) fn extensions(&self) -> impl Iterator<Item = Extension> {
         let (tls12, tls13) = (self.offers_tls12(), self.offers_tls13());
         let alps = self.application_settings.as_ref().map(|alps| alps.code_point.0);
         let sent = [

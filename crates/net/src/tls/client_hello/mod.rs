@@ -27,6 +27,7 @@
 
 mod check;
 mod codes;
+mod ja3;
 #[cfg(feature = "serde")]
 mod text;
 mod values;
