@@ -54,7 +54,7 @@ def run_area(name: str, options: argparse.Namespace) -> Counter:
         if not (options.quick and check.slow) and re.search(options.match, check.name)
     ]
     counts: Counter = Counter()
-    lab = Lab(name, options.root, options.client)
+    lab = Lab(name, options.root, options.client, options.quick)
     try:
         needed = {server for check in checks for server in check.needs}
         lab.start([kind for kind in area.SERVERS if kind.name in needed or options.keep])

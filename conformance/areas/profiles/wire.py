@@ -1,0 +1,69 @@
+"""Frames of HTTP/2 and heads of HTTP/1.1, for comparing."""
+
+from __future__ import annotations
+
+from harness.checks import Failed, brief
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HEADERS, SETTINGS, WINDOW_UPDATE, ACK = 1, 4, 8, 1
+KINDS = {0: "DATA", 1: "HEADERS", 2: "PRIORITY", 3: "RST_STREAM", 4: "SETTINGS", 6: "PING", 7: "GOAWAY", 8: "WINDOW_UPDATE", 9: "CONTINUATION"}
+
+
+def frames(data: bytes) -> list[bytes]:
+    """Whole frames (RFC 9113 section 4.1), but for the acknowledgement of SETTINGS, whose place the server's decide."""
+    if not data.startswith(PREFACE):
+        raise Failed(f"not HTTP/2's preface: {brief(data[:24])}")
+    rest, found = data[len(PREFACE) :], []
+    while len(rest) >= 9:
+        end = 9 + int.from_bytes(rest[:3])
+        if not (rest[3] == SETTINGS and rest[4] & ACK):
+            found.append(rest[:end])
+        rest = rest[end:]
+    return found
+
+
+def first_flight(all_of_them: list[bytes]) -> list[bytes]:
+    """To the first request, and the window of its stream, if that follows."""
+    at = next((at for at, frame in enumerate(all_of_them) if frame[3] == HEADERS), None)
+    if at is None:
+        raise Failed("no request came")
+    end = at + 1
+    if end < len(all_of_them) and all_of_them[end][3] == WINDOW_UPDATE and all_of_them[end][5:9] == all_of_them[at][5:9]:
+        end += 1
+    return all_of_them[:end]
+
+
+def shown(frame: bytes) -> str:
+    kind = KINDS.get(frame[3], str(frame[3]))
+    return f"{kind} flags {frame[4]:#x} stream {int.from_bytes(frame[5:9])} {frame[9:].hex()}"
+
+
+def expect_frames(ours: list[bytes], theirs: list[bytes]) -> None:
+    for at, (our, their) in enumerate(zip(ours, theirs)):
+        if our != their:
+            raise Failed(f"frame {at}: {shown(our)} instead of {shown(their)}")
+    if len(ours) != len(theirs):
+        raise Failed(f"{len(ours)} frames instead of {len(theirs)}")
+
+
+def head(data: bytes) -> list[str]:
+    """The lines of an HTTP/1.1 head."""
+    text, found, _ = data.partition(b"\r\n\r\n")
+    if not found:
+        raise Failed(f"no whole head: {brief(data)}")
+    return text.decode("latin-1").split("\r\n")
+
+
+def keyless(lines: list[str]) -> list[str]:
+    """With `Sec-WebSocket-Key` by its length."""
+    name = "sec-websocket-key: "
+    return [f"{line[: len(name)]}{len(line)}" if line.lower().startswith(name) else line for line in lines]
+
+
+def expect_lines(ours: list[str], theirs: list[str]) -> None:
+    for our, their in zip(ours, theirs):
+        if our != their:
+            raise Failed(f"{our!r} instead of {their!r}")
+    if len(ours) != len(theirs):
+        longer = ours if len(ours) > len(theirs) else theirs
+        raise Failed(f"{len(ours)} lines instead of {len(theirs)}: {longer[min(len(ours), len(theirs))]!r}")
