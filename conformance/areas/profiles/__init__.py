@@ -2,7 +2,8 @@
 
 from areas.profiles import golden
 from areas.profiles.servers import SERVERS
+from areas.profiles.table import report
 
 CHECKS = [check for module in (golden,) for check in module.book.checks]
 
-__all__ = ["CHECKS", "SERVERS"]
+__all__ = ["CHECKS", "SERVERS", "report"]

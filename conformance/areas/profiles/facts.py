@@ -25,12 +25,6 @@ class Build:
     def is_firefox(self) -> bool:
         return self.name.startswith("firefox")
 
-    @property
-    def is_shell(self) -> bool:
-        """A headless shell, which says so, and has no languages."""
-        agent = dict(self.http["navigate"]["headers"])["user-agent"]
-        return "HeadlessChrome" in agent
-
     def raw(self, scenario: str) -> Hello | None:
         """One of the hellos as it was captured, byte for byte."""
         path = RAW / (f"{self.name}.bin" if scenario == "h2" else f"{self.name}-{scenario}.bin")
@@ -43,6 +37,13 @@ def _builds() -> list[Build]:
 
 
 BUILDS = _builds()
+
+# Those that are for a platform; the others are what these extend.
+PROFILES = sorted(
+    path.stem
+    for path in (HERE.parents[2] / "crates/client/src/profile/data").glob("*.toml")
+    if path.stem.endswith(("-linux", "-windows", "-macos", "-android", "-ios"))
+)
 
 
 def ech_of(build: Build, scenario: str) -> set[tuple[int, ...]]:

@@ -11,13 +11,14 @@ from harness.checks import Book, Failed, Skipped, expect, expect_eq
 from harness.lab import Lab
 
 from areas.profiles import wire
-from areas.profiles.facts import BUILDS, HERE, Build, ech_of
+from areas.profiles.facts import BUILDS, HERE, PROFILES, Build, ech_of
 from areas.profiles.hello import GREASE, PSK, Hello
 from areas.profiles.servers import H1, H2, Record, Recorder, port_of
 
 book = Book()
 
 CONNECTIONS, QUICK = 50, 10
+KNOWN_MARK = "known to differ"
 
 # What a build is known to do otherwise. Such a check must fail: when it passes, its line goes.
 KNOWN = {
@@ -30,52 +31,59 @@ KNOWN = {
 
 
 def each_build(what: str, has: Callable[[Build], bool] = lambda _: True) -> Callable:
-    """Adds a check for each build of which this is known."""
+    """Adds a check for each build of which this is known, and that is captured."""
 
     def add(run: Callable) -> Callable:
         for build in filter(has, BUILDS):
-            book.check(f"{build.name}: {what}", "go-capture")(partial(run_known, run, what, build))
+            book.check(f"{build.profile}: {what}", "go-capture")(partial(run_known, run, what, build))
         return run
 
     return add
 
 
 def run_known(run: Callable, what: str, build: Build, lab: Lab) -> None:
+    with_profiles(lab)
     names, reason = KNOWN.get(what, ((), ""))
     if build.name not in names:
         return run(lab, build)
     try:
         run(lab, build)
     except Failed:
-        raise Skipped(f"known to differ: {reason}") from None
+        raise Skipped(f"{KNOWN_MARK}: {reason}") from None
     raise Failed("does not differ any more: take it out of KNOWN")
+
+
+def with_profiles(lab: Lab) -> None:
+    if lab.client.is_curl:
+        raise Skipped("curl has no profiles")
 
 
 def recorder(lab: Lab) -> Recorder:
     return lab.server("go-capture")
 
 
-def asking(lab: Lab, build: Build, url: str, at: str, *args: str) -> list[Record]:
-    """What one run sends. Its connections end with it, at the latest."""
+def asking(lab: Lab, profile: str, url: str, at: str, *args: str) -> Record:
+    """What one run sends. Its connection ends with it, at the latest."""
     to = recorder(lab)
     to.rest()
     authority = url.split("/")[2]
-    run = lab.client.run(
-        *args, *to.trust(), "--as", build.profile, "--resolve", f"{authority}:{at}", url
-    )
-    if "ws" not in args:
-        run.expect_code(0)
-    return to.take(1)
+    run = lab.client.run(*args, *to.trust(), "--as", profile, "--resolve", f"{authority}:{at}", url)
+    # The recorder is no WebSocket server.
+    run.expect_code(22 if url.startswith("wss:") else 0)
+    return to.take(1)[0]
 
 
 def hellos(lab: Lab, build: Build) -> list[Record]:
     """Many connections, each of a process of its own, so that none resumes another's session."""
     cache = lab.__dict__.setdefault("hellos", {})
     if build.name not in cache:
-        url = f"https://a.test:{recorder(lab).port['h2']}/"
         count = QUICK if lab.quick else CONNECTIONS
-        cache[build.name] = [asking(lab, build, url, "127.0.0.1", "-sS")[0] for _ in range(count)]
+        cache[build.name] = [page_of(lab, build.profile) for _ in range(count)]
     return cache[build.name]
+
+
+def page_of(lab: Lab, profile: str) -> Record:
+    return asking(lab, profile, f"https://a.test:{recorder(lab).port['h2']}/", "127.0.0.1", "-sS")
 
 
 def expect_hello(hello: Hello, build: Build, scenario: str) -> None:
@@ -160,7 +168,7 @@ def judged(lab, build):
 def judge(lab: Lab) -> dict[str, list[str]]:
     """What ja4plus says of all hellos, those captured last; asked once, as it takes its time to begin."""
     python = lab.tools.parent / "ja4plus" / "bin" / "python"
-    if not python.exists():
+    if not (python.parent / "ja4plus").exists():
         raise Skipped("ja4plus is not installed")
     if "judged" not in lab.__dict__:
         names, lines = [], []
@@ -185,7 +193,7 @@ def own_reader(lab, build):
     run = lab.client.run("fingerprint", "--jsonl", "--as", build.profile, "https://a.test/").expect_code(0)
     told = json.loads(run.out)["tls"]
     for what in ("ja4", "ja3n", "peetprint"):
-        expect_eq(what, told[what]["hash"] if isinstance(told[what], dict) else told[what], build.hellos["h2"][what])
+        expect_eq(what, told[what if what == "ja4" else f"{what}_hash"], build.hellos["h2"][what])
 
 
 @each_build("resumed hello", lambda build: "resumed" in build.hellos)
@@ -211,24 +219,27 @@ def address(lab, build):
     expect_hello(to.take(1)[0].hello, build, "address")
 
 
-def dressed(build: Build, captured: dict[str, str]) -> list[str]:
-    """The flags for what a headless browser says of itself, and others do not."""
+def look(lab: Lab, build: Build, captured: dict[str, str]) -> str:
+    """The profile; where the browser was a headless one, a file that adds what such a one says of itself, and
+    takes out the languages, which it does not know."""
     by_name = {name.lower(): value for name, value in captured.items()}
-    flags = []
-    if "HeadlessChrome" in by_name["user-agent"]:
-        flags += ["-H", f"User-Agent: {by_name['user-agent']}"]
-    if "HeadlessChrome" in by_name.get("sec-ch-ua", ""):
-        flags += ["-H", f"sec-ch-ua: {by_name['sec-ch-ua']}"]
+    own = {name: by_name[name] for name in ("user-agent", "sec-ch-ua") if "HeadlessChrome" in by_name.get(name, "")}
     if "accept-language" not in by_name:
-        flags += ["-H", "Accept-Language:"]
-    return flags
+        own["accept-language"] = ""
+    if not own:
+        return build.profile
+    path = lab.folder / f"{build.name}.toml"
+    # A string of JSON is one of TOML.
+    values = "".join(f"{name} = {json.dumps(value)}\n" for name, value in own.items())
+    path.write_text(f'name = "{build.name}-headless"\nextends = "{build.profile}"\n\n[values]\n{values}')
+    return str(path)
 
 
 def over_h2(lab: Lab, build: Build, what: str, *args: str) -> None:
     captured = build.http[what]
     fields = dict(captured["headers"])
     url = f"https://{fields[':authority']}{fields[':path']}"
-    (record,) = asking(lab, build, url, H2, "-sS", *args, *dressed(build, fields))
+    record = asking(lab, look(lab, build, fields), url, H2, "-sS", *args)
     ours = wire.first_flight(wire.frames(record.app))
     wire.expect_frames(ours, [bytes.fromhex(frame) for frame in captured["frames"]])
 
@@ -253,7 +264,7 @@ def http1(lab, build):
     theirs = build.http["h1"]
     fields = fields_of(theirs)
     url = f"https://{fields['Host']}{theirs[0].split(' ')[1]}"
-    (record,) = asking(lab, build, url, H1, "-sS", *dressed(build, fields))
+    record = asking(lab, look(lab, build, fields), url, H1, "-sS")
     wire.expect_lines(wire.head(record.app), theirs)
 
 
@@ -262,7 +273,7 @@ def in_the_clear(lab, build):
     theirs = build.http["plain"]
     fields = fields_of(theirs)
     url = f"http://{fields['Host']}{theirs[0].split(' ')[1]}"
-    (record,) = asking(lab, build, url, H1, "-sS", *dressed(build, fields))
+    record = asking(lab, look(lab, build, fields), url, H1, "-sS")
     wire.expect_lines(wire.head(record.app), theirs)
 
 
@@ -275,7 +286,7 @@ def websocket(lab: Lab, build: Build) -> Record:
         url = f"wss://{fields['Host']}{theirs[0].split(' ')[1]}"
         said = ["--origin", fields["Origin"], "--subprotocol", fields["Sec-WebSocket-Protocol"]]
         said += ["-b", fields["Cookie"]] if "Cookie" in fields else []
-        (cache[build.name],) = asking(lab, build, url, H1, "ws", *said, *dressed(build, fields))
+        cache[build.name] = asking(lab, look(lab, build, fields), url, H1, "ws", *said)
     return cache[build.name]
 
 
@@ -288,3 +299,49 @@ def websocket_tls(lab, build):
 def websocket_head(lab, build):
     ours = wire.head(websocket(lab, build).app)
     wire.expect_lines(wire.keyless(ours), wire.keyless(build.http["websocket"]))
+
+
+def opens_as(build: Build, record: Record) -> None:
+    """The frames before the first request."""
+    theirs = [bytes.fromhex(frame) for frame in build.http["navigate"]["frames"]]
+    before = [frame for frame in theirs if frame[5:9] == bytes(4)]
+    wire.expect_frames(wire.frames(record.app)[: len(before)], before)
+
+
+@each_build("HTTP/2 opening")
+def opening(lab, build):
+    for record in hellos(lab, build):
+        opens_as(build, record)
+
+
+# Profiles of what was not captured: other platforms, and Chrome and Edge, which are Chromium below the fields.
+def kin(profile: str) -> Build:
+    family, version = profile.split("-")[:2]
+    return BY_NAME[f"{'firefox' if family == 'firefox' else 'chromium'}-{version}"]
+
+
+BY_NAME = {build.name: build for build in BUILDS}
+OTHERS = [name for name in PROFILES if name not in {build.profile for build in BUILDS}]
+
+
+def other_hello(profile: str, lab: Lab) -> None:
+    with_profiles(lab)
+    for _ in range(3):
+        expect_hello(page_of(lab, profile).hello, kin(profile), "h2")
+
+
+def other_opening(profile: str, lab: Lab) -> None:
+    with_profiles(lab)
+    opens_as(kin(profile), page_of(lab, profile))
+
+
+for _name in OTHERS:
+    book.check(f"{_name}: fields, GREASE", "go-capture")(partial(other_hello, _name))
+    book.check(f"{_name}: HTTP/2 opening", "go-capture")(partial(other_opening, _name))
+
+
+@book.check("the profiles that are checked are those that there are")
+def all_there(lab):
+    with_profiles(lab)
+    run = lab.client.run("profile", "list").expect_code(0)
+    expect_eq("profiles", sorted(line.split()[0] for line in run.out.decode().splitlines() if line), sorted(PROFILES))

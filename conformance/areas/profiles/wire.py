@@ -6,7 +6,10 @@ from harness.checks import Failed, brief
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADERS, SETTINGS, WINDOW_UPDATE, ACK = 1, 4, 8, 1
-KINDS = {0: "DATA", 1: "HEADERS", 2: "PRIORITY", 3: "RST_STREAM", 4: "SETTINGS", 6: "PING", 7: "GOAWAY", 8: "WINDOW_UPDATE", 9: "CONTINUATION"}
+KINDS = {
+    0: "DATA", 1: "HEADERS", 2: "PRIORITY", 3: "RST_STREAM", 4: "SETTINGS", 6: "PING", 7: "GOAWAY",
+    8: "WINDOW_UPDATE", 9: "CONTINUATION",
+}  # fmt: skip
 
 
 def frames(data: bytes) -> list[bytes]:
@@ -33,15 +36,24 @@ def first_flight(all_of_them: list[bytes]) -> list[bytes]:
     return all_of_them[:end]
 
 
-def shown(frame: bytes) -> str:
-    kind = KINDS.get(frame[3], str(frame[3]))
-    return f"{kind} flags {frame[4]:#x} stream {int.from_bytes(frame[5:9])} {frame[9:].hex()}"
+def title(frame: bytes) -> str:
+    return f"{KINDS.get(frame[3], frame[3])} flags {frame[4]:#x} stream {int.from_bytes(frame[5:9])}"
+
+
+def difference(our: bytes, their: bytes) -> str:
+    """What is to be known of two frames that differ."""
+    if title(our) != title(their):
+        return f"{title(our)} instead of {title(their)}"
+    ours, theirs = our[9:], their[9:]
+    at = next((at for at, (a, b) in enumerate(zip(ours, theirs)) if a != b), min(len(ours), len(theirs)))
+    end = at + 24
+    return f"{title(our)}, from byte {at} on: {ours[at:end].hex()}.. instead of {theirs[at:end].hex()}.."
 
 
 def expect_frames(ours: list[bytes], theirs: list[bytes]) -> None:
     for at, (our, their) in enumerate(zip(ours, theirs)):
         if our != their:
-            raise Failed(f"frame {at}: {shown(our)} instead of {shown(their)}")
+            raise Failed(f"frame {at}: {difference(our, their)}")
     if len(ours) != len(theirs):
         raise Failed(f"{len(ours)} frames instead of {len(theirs)}")
 
