@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from harness.checks import Failed, brief
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -72,10 +74,13 @@ def keyless(lines: list[str]) -> list[str]:
     return [f"{line[: len(name)]}{len(line)}" if line.lower().startswith(name) else line for line in lines]
 
 
+def differences(ours: list[str], theirs: list[str]) -> list[str]:
+    """Each line that is another, or is there once only."""
+    pairs = zip_longest(ours, theirs)
+    return [f"{our!r} instead of {their!r}" for our, their in pairs if our != their]
+
+
 def expect_lines(ours: list[str], theirs: list[str]) -> None:
-    for our, their in zip(ours, theirs):
-        if our != their:
-            raise Failed(f"{our!r} instead of {their!r}")
-    if len(ours) != len(theirs):
-        longer = ours if len(ours) > len(theirs) else theirs
-        raise Failed(f"{len(ours)} lines instead of {len(theirs)}: {longer[min(len(ours), len(theirs))]!r}")
+    differing = differences(ours, theirs)
+    if differing:
+        raise Failed("; ".join(differing))
