@@ -10,6 +10,7 @@ mod exit_codes;
 mod fingerprint;
 mod grpc;
 mod http2;
+mod profile;
 mod rig;
 mod show;
 mod sse;

@@ -55,7 +55,7 @@ class Looks:
         shown = []
         for _ in range(count):
             run = self.client.run("fingerprint", "--jsonl", "--as", profile, url)
-            if run.code != 0 and "patched BoringSSL" in run.err:
+            if run.code != 0 and "lacks Mimus's patch" in run.err:
                 raise Skipped("it takes a build with patched BoringSSL")
             shown.append(json.loads(run.expect_code(0).out))
         return shown

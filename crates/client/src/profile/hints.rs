@@ -41,7 +41,7 @@ impl HintSet {
     fn listed(fields: &Fields, name: &str) -> HintSet {
         let one = |token: &[u8]| {
             let is = |known: &&str| known.as_bytes().eq_ignore_ascii_case(token);
-            NAMES.iter().position(|known| is(&known)).map_or(0, |at| 1 << at)
+            NAMES.iter().position(is).map_or(0, |at| 1 << at)
         };
         HintSet(fields.list(name).map(one).fold(0, |all, bit| all | bit))
     }

@@ -191,17 +191,17 @@ impl Kind {
 
 /// How a request's target lies to the page that asks (`Sec-Fetch-Site`), the farthest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(crate) enum Site {
+pub(crate) enum Relation {
     #[default]
     SameOrigin,
     SameSite,
     CrossSite,
 }
 
-impl Site {
-    fn between(page: &Url, target: &Url) -> Site {
+impl Relation {
+    fn between(page: &Url, target: &Url) -> Relation {
         if same_origin(page, target) {
-            return Site::SameOrigin;
+            return Relation::SameOrigin;
         }
         let same = page.scheme() == target.scheme()
             && match (page.domain(), target.domain()) {
@@ -210,7 +210,7 @@ impl Site {
                 }
                 _ => page.host_str() == target.host_str(),
             };
-        if same { Site::SameSite } else { Site::CrossSite }
+        if same { Relation::SameSite } else { Relation::CrossSite }
     }
 }
 
@@ -228,7 +228,7 @@ pub(crate) struct Ask {
     /// Whether a human hand started it.
     pub(crate) by_user: Option<bool>,
     /// How far the targets lay that redirected here.
-    farthest: Site,
+    farthest: Relation,
 }
 
 /// Who asks.
@@ -246,7 +246,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) by_user: bool,
     page: Page<'a>,
     /// `None`: the browser itself asks.
-    pub(crate) site: Option<Site>,
+    pub(crate) site: Option<Relation>,
     target: &'a Url,
     safe_method: bool,
 }
@@ -270,7 +270,7 @@ impl<'a> Asked<'a> {
         let site = match &page {
             Page::None => None,
             Page::Own => Some(farthest),
-            Page::At(page) => Some(Site::between(page, target).max(farthest)),
+            Page::At(page) => Some(Relation::between(page, target).max(farthest)),
         };
         Asked {
             kind,
@@ -286,23 +286,23 @@ impl<'a> Asked<'a> {
     pub(crate) fn takes_cookies(&self) -> bool {
         match self.kind.credentials() {
             Credentials::Omit => false,
-            Credentials::SameOrigin => matches!(self.site, None | Some(Site::SameOrigin)),
+            Credentials::SameOrigin => matches!(self.site, None | Some(Relation::SameOrigin)),
             Credentials::Include => true,
         }
     }
 
     /// Whether it may carry client hints that the target's origin asked for: they are its own page's.
     pub(crate) fn takes_hints(&self) -> bool {
-        self.kind == Kind::Navigate || self.site == Some(Site::SameOrigin)
+        self.kind == Kind::Navigate || self.site == Some(Relation::SameOrigin)
     }
 
     /// `Sec-Fetch-Site` (fetch metadata, section 2.3).
     pub(crate) fn site_name(&self) -> &'static str {
         match self.site {
             None => "none",
-            Some(Site::SameOrigin) => "same-origin",
-            Some(Site::SameSite) => "same-site",
-            Some(Site::CrossSite) => "cross-site",
+            Some(Relation::SameOrigin) => "same-origin",
+            Some(Relation::SameSite) => "same-site",
+            Some(Relation::CrossSite) => "cross-site",
         }
     }
 
@@ -328,7 +328,7 @@ impl<'a> Asked<'a> {
     /// `Origin`. Without `always`, where the fetch standard has it (section 3.2): to other origins that are
     /// asked by CORS, and with methods that may change something.
     pub(crate) fn origin(&self, always: bool) -> Option<String> {
-        let crosses = self.site.is_some_and(|site| site > Site::SameOrigin);
+        let crosses = self.site.is_some_and(|site| site > Relation::SameOrigin);
         let cors = !self.kind.is_navigation() && self.kind.mode() == Mode::Cors;
         if !always && self.safe_method && !(crosses && cors) {
             return None;
@@ -363,7 +363,7 @@ impl Ask {
             Page::At(_) => None,
         };
         if let Some(page) = &page {
-            farthest = farthest.max(Site::between(page, &to.url));
+            farthest = farthest.max(Relation::between(page, &to.url));
         }
         let ask = request.ask.get_or_insert_default();
         ask.kind = Some(kind);

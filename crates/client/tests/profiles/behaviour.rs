@@ -131,6 +131,19 @@ async fn a_request_that_nobody_named_is_what_it_looks_like() {
     assert_eq!(json.get("content-length"), Some("3"));
 }
 
+#[cfg(feature = "sse")]
+#[tokio::test]
+async fn an_event_source_is_no_navigation() {
+    let peer = Peer::start(Speaks::Http1, Vec::new(), silent);
+    let client = builder(&peer).profile("chrome").profile_client_hello(false).build().unwrap();
+    // The answer is no stream, which is an error after it was asked for.
+    let _ = client.get("https://a.test/events").event_source().next_event().await;
+    let asked = heard(&peer).remove(0);
+    assert_eq!(asked.get("accept"), Some("text/event-stream"));
+    assert_eq!(asked.get("cache-control"), Some("no-cache"));
+    assert_eq!(asked.get("sec-fetch-mode"), Some("cors"));
+}
+
 #[tokio::test]
 async fn what_the_user_says_stands_where_the_browser_has_it() {
     let asked = one("chrome", "https://a.test/x", |r| {

@@ -213,8 +213,8 @@ async fn replay_websocket(profile: &str, file: &str) {
     let socket = client.websocket(url).subprotocols(["chat"]).header("Cookie", cookies);
     // It is refused.
     assert!(socket.request(|request| request.initiator(page)).connect().await.is_err());
-    let heard = peer.heard.lock().unwrap()[0].clone();
-    let ours = capture::next_request(&mut heard.clone()).unwrap();
+    let mut heard = peer.heard.lock().unwrap()[0].clone();
+    let ours = capture::next_request(&mut heard).unwrap();
     let keyless = |asked: &Asked| {
         let key = asked.get("sec-websocket-key").unwrap();
         assert_eq!(key.len(), 24);

@@ -137,7 +137,7 @@ mod tests {
 
     /// What all algorithms have to do, with something compressed by a hand of this one.
     fn judge<A: Algorithm>(compress: impl Fn(&[u8]) -> Vec<u8>) {
-        let message: Vec<u8> = (0..3000_u32).map(|n| (n * n >> 5) as u8).collect();
+        let message: Vec<u8> = (0..3000_u32).map(|n| ((n * n) >> 5) as u8).collect();
         let whole = compress(&message);
         assert_eq!(decompress::<A>(&whole, message.len()).as_deref(), Some(&*message));
         for len in [0, 1, message.len() - 1, message.len() + 1, MAX_MESSAGE] {

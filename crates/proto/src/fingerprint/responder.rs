@@ -182,7 +182,7 @@ impl Http2Responder {
     fn setting(&mut self, id: SettingId, value: u32) {
         match id {
             SettingId::HEADER_TABLE_SIZE => {
-                self.encoder.set_max_size(value.min(DEFAULT_TABLE_SIZE))
+                self.encoder.set_max_size(value.min(DEFAULT_TABLE_SIZE));
             }
             SettingId::INITIAL_WINDOW_SIZE => {
                 // RFC 9113 section 6.9.2: of open streams, too.

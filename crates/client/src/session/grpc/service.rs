@@ -96,6 +96,7 @@ impl Channel {
                 protocol: None,
                 server_wide: false,
                 settings,
+                ask: None,
             },
             deadline,
         ))

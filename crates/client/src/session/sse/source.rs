@@ -22,6 +22,7 @@ use super::{Refusal, too_long};
 use crate::{
     Client, Error, Incoming, IntoUrl, Kind, RequestBuilder, Response, Result, blocking, call,
     client::{Async, Blocking, Inner},
+    profile,
     request::{Request, set},
 };
 
@@ -65,6 +66,9 @@ impl<M> RequestBuilder<M> {
         let (client, request) = self.into_parts();
         let request = request.and_then(|mut request| {
             // What browsers send (HTML standard section 9.2.2, and Fetch's cache mode "no-store").
+            if request.settings.profile.is_some() {
+                request.ask.get_or_insert_default().kind.get_or_insert(profile::Kind::FETCH);
+            }
             for (name, value) in [("Accept", MEDIA_TYPE), ("Cache-Control", "no-cache")] {
                 if !request.fields.contains(name) {
                     set(&mut request.fields, name, value.as_bytes())?;

@@ -106,9 +106,9 @@ impl ClientHello {
         let (tls13, others) = self.suites();
         let sorted = others.iter().all(|suite| !suite.is_tls13());
         ensure(sorted, PART, "those of TLS 1.3 come before the others")?;
-        let fits = !tls13.is_empty() == self.offers_tls13();
+        let fits = tls13.is_empty() != self.offers_tls13();
         ensure(fits, PART, "there are some of TLS 1.3 if it is offered, and only then")?;
-        let fits = !others.is_empty() == self.offers_tls12();
+        let fits = others.is_empty() != self.offers_tls12();
         ensure(
             fits,
             PART,

@@ -1,8 +1,7 @@
 //! A hello from the text of a JA3 fingerprint.
 
 use super::{
-    CipherSuite, ClientHello, ClientHelloError, EchGrease, Extension, ExtensionOrder, Group,
-    SessionTicket,
+    CipherSuite, ClientHello, ClientHelloError, Extension, ExtensionOrder, Group, SessionTicket,
 };
 use crate::tls::TlsVersion;
 
@@ -66,8 +65,7 @@ impl ClientHello {
             SessionTicket::Never => SessionTicket::Always,
             kept => kept,
         };
-        self.ech_grease =
-            has(65037).then(|| self.ech_grease.take().unwrap_or_else(EchGrease::default));
+        self.ech_grease = has(65037).then(|| self.ech_grease.take().unwrap_or_default());
         if !has(16) {
             self.alpn.clear();
         }
@@ -124,21 +122,23 @@ mod tests {
          0-5-10-11-13-16-18-23-27-35-43-45-51-17513-65037-65281,4588-29-23-24,0";
 
     fn base() -> ClientHello {
-        let mut base = ClientHello::default();
-        base.grease = true;
-        base.signature_algorithms = vec![0x0403.into(), 0x0804.into()];
-        base.key_shares = vec![Group(29)];
-        base.alpn = vec!["h2".to_owned(), "http/1.1".to_owned()];
-        base.certificate_compression = vec![CertificateCompression::Brotli];
-        base.application_settings = Some(ApplicationSettings {
+        let alps = ApplicationSettings {
             code_point: Extension(17513),
             protocols: vec![ApplicationProtocol {
                 name: "h2".to_owned(),
                 settings: Default::default(),
             }],
-        });
-        base.record_size_limit = Some(16385);
-        base
+        };
+        ClientHello {
+            grease: true,
+            signature_algorithms: vec![0x0403.into(), 0x0804.into()],
+            key_shares: vec![Group(29)],
+            alpn: vec!["h2".to_owned(), "http/1.1".to_owned()],
+            certificate_compression: vec![CertificateCompression::Brotli],
+            application_settings: Some(alps),
+            record_size_limit: Some(16385),
+            ..ClientHello::default()
+        }
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl FromStr for Settings {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         const WRONG: ValueError =
             ValueError("bytes are written as an even number of hexadecimal digits");
-        if text.len() % 2 != 0 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        if !text.len().is_multiple_of(2) || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(WRONG);
         }
         let bytes = text.as_bytes().chunks_exact(2).map(|pair| {
