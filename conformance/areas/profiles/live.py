@@ -99,8 +99,12 @@ def hello(lab, kind):
 @each_browser("HTTP/2, page")
 def over_h2(lab, kind):
     our, its = ours(lab, kind, "h2")
-    flights = [wire.first_flight(wire.frames(record.app)) for record in (our, its)]
-    wire.expect_frames(*flights)
+    mine, theirs = (wire.first_flight(wire.frames(record.app)) for record in (our, its))
+    if wire.settings_were_known(its.app):
+        # Firefox connects before it knows what to ask. When Go's SETTINGS are there first, it confirms their
+        # size of the table, which we, who ask at once, cannot know.
+        theirs = [wire.without_size_updates(frame) for frame in theirs]
+    wire.expect_frames(mine, theirs)
 
 
 @each_browser("HTTP/1.1")

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from harness.checks import Failed, brief
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-HEADERS, SETTINGS, WINDOW_UPDATE, ACK = 1, 4, 8, 1
+HEADERS, SETTINGS, WINDOW_UPDATE, ACK, PRIORITY = 1, 4, 8, 1, 0x20
 KINDS = {
     0: "DATA", 1: "HEADERS", 2: "PRIORITY", 3: "RST_STREAM", 4: "SETTINGS", 6: "PING", 7: "GOAWAY",
     8: "WINDOW_UPDATE", 9: "CONTINUATION",
@@ -36,6 +36,32 @@ def first_flight(all_of_them: list[bytes]) -> list[bytes]:
     if end < len(all_of_them) and all_of_them[end][3] == WINDOW_UPDATE and all_of_them[end][5:9] == all_of_them[at][5:9]:
         end += 1
     return all_of_them[:end]
+
+
+def settings_were_known(data: bytes) -> bool:
+    """Whether the server's SETTINGS were acknowledged before the first request."""
+    rest = data[len(PREFACE) :]
+    while len(rest) >= 9 and rest[3] != HEADERS:
+        if rest[3] == SETTINGS and rest[4] & ACK:
+            return True
+        rest = rest[9 + int.from_bytes(rest[:3]) :]
+    return False
+
+
+def without_size_updates(frame: bytes) -> bytes:
+    """HEADERS with priority, without what says a size of the compression's table (RFC 7541 section 6.3)."""
+    if frame[3] != HEADERS or not frame[4] & PRIORITY:
+        return frame
+    block = frame[14:]
+    while block and block[0] & 0xE0 == 0x20:
+        # An integer with a prefix of five bits (RFC 7541 section 5.1).
+        end = 1
+        if block[0] & 0x1F == 0x1F:
+            while block[end] & 0x80:
+                end += 1
+            end += 1
+        block = block[end:]
+    return (len(block) + 5).to_bytes(3) + frame[3:14] + block
 
 
 def title(frame: bytes) -> str:
