@@ -60,25 +60,28 @@ class Differences(unittest.TestCase):
         self.refused("chromium-156", moved)
 
     def test_one_extension_less(self):
+        def without(hello):
+            return replace(hello, extensions=[each for each in hello.extensions if each[0] != 5])
+
         for name in ("chromium-131", "firefox-159"):
-            self.refused(name, lambda hello: replace(hello, extensions=[each for each in hello.extensions if each[0] != 5]))
+            self.refused(name, without)
 
     def test_grease_where_the_browser_has_none(self):
         self.refused("firefox-140", lambda hello: replace(hello, ciphers=[0x0A0A, *hello.ciphers]))
 
     def test_another_length_of_grease_ech(self):
-        def longer(hello):
-            its = [(n, data[:-2] if n == 0xFE0D else data) for n, data in hello.extensions]
-            return replace(hello, extensions=[(n, shortened(data) if n == 0xFE0D else data) for n, data in its])
+        def shorter(hello):
+            its = [(n, shortened(data) if n == 0xFE0D else data) for n, data in hello.extensions]
+            return replace(hello, extensions=its)
 
         def shortened(data):
             # Kind, suite, configuration, key; then the payload behind its length.
             before = data[: 1 + 4 + 1 + 2 + 32]
-            payload = data[len(before) + 2 :]
+            payload = data[len(before) + 2 : -2]
             return before + len(payload).to_bytes(2) + payload
 
-        self.refused("chromium-156", longer)
-        self.refused("firefox-159", longer)
+        self.refused("chromium-156", shorter)
+        self.refused("firefox-159", shorter)
 
     def test_one_byte_of_a_frame(self):
         build = next(build for build in BUILDS if build.name == "firefox-153")
@@ -107,7 +110,8 @@ class Table(unittest.TestCase):
         row = next(line for line in text.splitlines() if line.startswith(f"| `{name}`"))
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         at = dict(zip(["profile", "captured", *COLUMNS], cells, strict=True))
-        self.assertEqual((at["order"], at["h1"], at["ja4plus"], at["prints"]), ("equal", "**differs**", "not checked", ""))
+        self.assertEqual([at["order"], at["h1"]], ["equal", "**differs**"])
+        self.assertEqual([at["ja4plus"], at["prints"]], ["not checked", ""])
 
 
 if __name__ == "__main__":

@@ -66,9 +66,13 @@ def trusting(folder: Path, ca: Path) -> None:
 
 
 def public_key_hash(cert: Path) -> str:
-    key = subprocess.run(["openssl", "x509", "-in", cert, "-pubkey", "-noout"], capture_output=True, check=True)
-    der = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=key.stdout, capture_output=True, check=True)
-    return base64.b64encode(hashlib.sha256(der.stdout).digest()).decode()
+    key = openssl("x509", "-in", cert, "-pubkey", "-noout")
+    der = openssl("pkey", "-pubin", "-outform", "DER", given=key)
+    return base64.b64encode(hashlib.sha256(der).digest()).decode()
+
+
+def openssl(*args: str | Path, given: bytes = b"") -> bytes:
+    return subprocess.run(["openssl", *args], input=given, capture_output=True, check=True).stdout
 
 
 def chromium(path: str, home: Path, ca: Path, cert: Path) -> list[str]:

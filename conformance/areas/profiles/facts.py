@@ -50,7 +50,8 @@ def ech_of(build: Build, scenario: str) -> set[tuple[int, ...]]:
     """What GREASE ECH may look like: Chromium draws its length anew each time, in every version from the same
     four, so those seen with any hello count; Firefox's depends on what else the hello has, its AEAD does not."""
     if not build.is_firefox:
-        return {tuple(each) for one in BUILDS if not one.is_firefox for its in one.hellos.values() for each in its["ech"]}
+        hellos = (its for one in BUILDS if not one.is_firefox for its in one.hellos.values())
+        return {tuple(each) for its in hellos for each in its["ech"]}
     seen = {tuple(each) for each in build.hellos[scenario]["ech"]}
     aeads = {each[1] for its in build.hellos.values() for each in its["ech"]}
     return {(kdf, aead, key, length) for kdf, _, key, length in seen for aead in aeads}

@@ -15,7 +15,7 @@ KINDS = {
 
 
 def frames(data: bytes) -> list[bytes]:
-    """Whole frames (RFC 9113 section 4.1), but for the acknowledgement of SETTINGS, whose place the server's decide."""
+    """Whole frames (RFC 9113 section 4.1), but for acknowledgements of SETTINGS, whose place the server decides."""
     if not data.startswith(PREFACE):
         raise Failed(f"not HTTP/2's preface: {brief(data[:24])}")
     rest, found = data[len(PREFACE) :], []
