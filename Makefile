@@ -15,7 +15,7 @@ export PATH := $(TOOLS)/bin:$(PATH)
 MEMBERS = $$(scripts/members.sh)
 
 # Commands that the habits below run; each can be replaced on the command line.
-DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol,grpc-prost --example demo
+DEMO  ?= $(CARGO) run --profile demo --locked -q -p mimus --features smol,grpc-prost,fingerprint --example demo
 BENCH ?= $(CARGO) run --locked -p mimus-bench --
 # The client that `make conformance` drives: MIMUS=curl proves the runner with a known-good one.
 MIMUS ?= target/debug/mimus
@@ -23,6 +23,8 @@ MIMUS ?= target/debug/mimus
 # the slow checks out, and makes a benchmark of minutes.
 ONLY  ?=
 QUICK ?=
+# WRITE=1 has `make conformance` write the table of profiles into docs/PROFILES.md.
+WRITE ?=
 # `make bench`: the suite (h1, h2, grpc, ws, codec); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
 # measures only these; PIN=split puts the server on a core of its own; OUT and PNG are directories for the run
 # and for pictures.
@@ -147,7 +149,7 @@ conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h
 		$(CARGO) build -q --locked -p mimus-conformance-grpc; fi
 	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -f conformance/ws/Cargo.toml ]; then \
 		$(CARGO) build -q --locked -p mimus-conformance-ws; fi
-	@python3 conformance/run.py --client "$(MIMUS)" $(if $(QUICK),--quick) $(ONLY)
+	@python3 conformance/run.py --client "$(MIMUS)" $(if $(QUICK),--quick) $(if $(WRITE),--write) $(ONLY)
 
 .PHONY: clean
 clean: ## remove everything built

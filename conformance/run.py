@@ -2,7 +2,8 @@
 """Runs a client against servers nobody here wrote, and says what it did right.
 
 Each area is a package under `areas/` with `SERVERS` (classes to start) and `CHECKS` (a list of
-`Check`). The exit status is 1 when a check failed, 2 when there was nothing to run.
+`Check`), and may have a `report` of what came of them. The exit status is 1 when a check failed, 2 when
+there was nothing to run.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def run_area(name: str, options: argparse.Namespace) -> Counter:
         if not (options.quick and check.slow) and re.search(options.match, check.name)
     ]
     counts: Counter = Counter()
-    lab = Lab(name, options.root, options.client)
+    outcomes: dict[str, tuple[str, str]] = {}
+    lab = Lab(name, options.root, options.client, options.quick)
     try:
         needed = {server for check in checks for server in check.needs}
         lab.start([kind for kind in area.SERVERS if kind.name in needed or options.keep])
@@ -63,10 +65,13 @@ def run_area(name: str, options: argparse.Namespace) -> Counter:
             started = time.monotonic()
             word, reason = verdict(check, lab)
             counts[word] += 1
+            outcomes[check.name] = word, reason
             ms = (time.monotonic() - started) * 1000
             print(f"  {word:4} {ms:7.0f} ms  {check.name}{': ' + reason if reason else ''}", flush=True)
     finally:
         lab.stop()
+    if hasattr(area, "report"):
+        area.report(outcomes, not options.quick and not options.match, options.write)
     return counts
 
 
@@ -77,6 +82,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--match", default="", help="only checks whose name matches this regular expression")
     parser.add_argument("--quick", action="store_true", help="without the slow checks")
     parser.add_argument("--keep", action="store_true", help="start every server, needed or not")
+    parser.add_argument("--write", action="store_true", help="write the table of profiles into docs/PROFILES.md")
     parser.add_argument("--list", action="store_true", help="list the checks and stop")
     options = parser.parse_args(arguments)
     unknown = set(options.areas) - set(areas())

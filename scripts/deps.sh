@@ -220,6 +220,17 @@ build_peers() {
     fi
 }
 
+# The judge of ClientHellos.
+build_ja4plus() {
+    local place="${TOOLS%/bin}" log
+    log="$place/ja4plus.log"
+    [ ! -x "$place/ja4plus/bin/ja4plus" ] || return 0
+    say "installing ja4plus"
+    mkdir -p "$place"
+    { python3 -m venv "$place/ja4plus" && "$place/ja4plus/bin/pip" install -q ja4plus==1.4.0; } >"$log" 2>&1 ||
+        say "ja4plus could not be installed ($log): its checks will be skipped"
+}
+
 case "${1:-}" in
     build) provide build && check_rust ;;
     bench)

@@ -78,6 +78,9 @@ impl Recipe<'_> {
             .build()
             .map_err(|e| Failure::new(Exit::Url, format!("{e:#}")))?;
         let mut request = client.request(self.method(), url);
+        if let Some(kind) = self.flags.request.kind {
+            request = request.kind(kind);
+        }
         for (name, value) in self.fields.send() {
             request = request.header(name, value);
         }

@@ -13,7 +13,8 @@ from harness.servers import Broken, Server, Unavailable
 
 
 class Lab:
-    def __init__(self, area: str, root: Path, command: str) -> None:
+    def __init__(self, area: str, root: Path, command: str, quick: bool = False) -> None:
+        self.quick = quick
         self.tools = root / "tools" / "bin"
         self.folder = root / "conformance" / area
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgMatches, Args, ValueHint};
 use http::Method;
+use mimus::profile::Kind;
 
 use super::values::{self, HeaderFlag};
 
@@ -14,6 +15,13 @@ pub(crate) struct RequestFlags {
     /// Use this method, whatever the other flags would choose
     #[arg(short = 'X', long, value_name = "METHOD", value_parser = values::method)]
     pub(crate) request: Option<Method>,
+
+    /// With --as: what the request is to the browser: navigate, fetch, xhr, script, style, image...
+    ///
+    /// Fields, their order and the rank among other requests follow from it. Unless given, a GET is a
+    /// navigation, a form's POST a form-post, and anything else a fetch. -e names the page that asks.
+    #[arg(long, value_name = "KIND", value_parser = values::kind, hide_short_help = true)]
+    pub(crate) kind: Option<Kind>,
 
     /// Send a field: 'Name: value'
     ///

@@ -7,10 +7,20 @@ use std::{
 };
 
 use http::Method;
+use mimus::profile::Kind;
 
 /// A method by its exact name (methods are case-sensitive, RFC 9110 section 9.1).
 pub(crate) fn method(text: &str) -> Result<Method, String> {
     Method::from_bytes(text.as_bytes()).map_err(|_| format!("{text:?} cannot be a method"))
+}
+
+/// What a request is to a browser.
+pub(crate) fn kind(text: &str) -> Result<Kind, String> {
+    Kind::named(text).ok_or_else(|| {
+        "the kinds are navigate, iframe, form-post, fetch, xhr, script, \
+         async-script, style, image, favicon, font, beacon, preflight, websocket"
+            .to_owned()
+    })
 }
 
 /// Seconds, with a fraction if need be.

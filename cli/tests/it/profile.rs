@@ -71,3 +71,19 @@ fn a_client_that_looks_like_chrome_has_chromes_prints() {
     let text = shown.to_string();
     assert!(text.contains("1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p"), "{text}");
 }
+
+#[test]
+fn what_a_request_is_to_the_browser_can_be_said() {
+    let origin = Origin::start().unwrap();
+    let url = origin.http_url("/get");
+    // Loopback is a secure place to a browser, so it says what it wants.
+    for (kind, wanted) in [("navigate", "document"), ("fetch", "empty"), ("image", "image")] {
+        mimus(&["--as", "chrome", "--kind", kind, &url]).ok();
+        let sent = origin.requests().pop().unwrap().headers();
+        let told = sent.iter().find(|(name, _)| name.eq_ignore_ascii_case("sec-fetch-dest"));
+        assert_eq!(told.map(|(_, value)| &**value), Some(wanted), "{kind}");
+    }
+    let wrong = mimus(&["--as", "chrome", "--kind", "pages", &url]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("async-script"), "{wrong:?}");
+}

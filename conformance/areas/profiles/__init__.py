@@ -1,10 +1,9 @@
-"""Browser profiles: what leaves is what left the browser itself, byte for byte where bytes can be equal.
+"""Browser profiles (docs/PROFILES.md): what is sent, against what the browsers sent."""
 
-`golden.json` holds what each browser sent, read by a program that shares no code with Mimus."""
+from areas.profiles import golden, live
+from areas.profiles.servers import SERVERS
+from areas.profiles.table import report
 
-from areas.profiles import checks
+CHECKS = [check for module in (golden, live) for check in module.book.checks]
 
-SERVERS: list = []
-CHECKS = checks.book.checks
-
-__all__ = ["CHECKS", "SERVERS"]
+__all__ = ["CHECKS", "SERVERS", "report"]

@@ -1,6 +1,7 @@
 //! The table of what the demo does.
 
 mod bodies;
+mod browsers;
 mod events;
 mod exchange;
 mod faults;
@@ -75,6 +76,13 @@ pub const STEPS: &[(&str, &[Step])] = &[
             "100 pings, answered" => ws::pings,
             "refused, with the response's body" => ws::refused,
             "64 MiB in a frame of 64 KiB, refused" => ws::bomb,
+        },
+    ),
+    (
+        "Browsers",
+        steps! {
+            "as Chromium 156" => browsers::chromium,
+            "as Firefox 153" => browsers::firefox,
         },
     ),
     (

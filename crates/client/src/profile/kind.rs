@@ -122,6 +122,11 @@ impl Kind {
         Kind::WebSocket,
     ];
 
+    /// The kind of this name, as profile files have it: `navigate`, `fetch`, `async-script`...
+    pub fn named(name: &str) -> Option<Kind> {
+        Self::ALL.into_iter().find(|kind| Self::NAMES[kind.index()] == name)
+    }
+
     pub(super) fn index(self) -> usize {
         match self {
             Kind::Navigate => 0,

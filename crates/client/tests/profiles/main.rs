@@ -6,3 +6,4 @@ mod behaviour;
 mod capture;
 mod golden;
 mod peer;
+mod table;

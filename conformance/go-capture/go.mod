@@ -1,0 +1,3 @@
+module mimus.test/go-capture
+
+go 1.24
