@@ -57,6 +57,7 @@ pub enum Verified {
 pub(super) struct WebSocket {
     /// Whether compression is offered, and whether with `client_max_window_bits`.
     #[serde(default)]
+    #[cfg_attr(not(feature = "ws-deflate"), expect(dead_code, reason = "it says so all the same"))]
     pub(super) deflate: Option<DeflateOffer>,
 }
 
