@@ -119,6 +119,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     }
 
     /// The shared connections of a key.
+    #[cfg(feature = "ws")]
     pub fn shared_of(&self, hash: u64, is_key: impl Fn(&K) -> bool) -> impl Iterator<Item = &S> {
         let entry = self.find(hash, is_key).map(|key| &self.keys[key]);
         let members = entry.into_iter().flat_map(|entry| &entry.members);

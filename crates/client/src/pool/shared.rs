@@ -126,6 +126,7 @@ impl<K, C, S: Shareable> SharedPool<K, C, S> {
 
     /// Whether a shared connection of this key is open that satisfies `suits`, which is asked under
     /// the pool's lock.
+    #[cfg(feature = "ws")]
     pub fn has_shared(
         &self,
         hash: u64,
