@@ -32,6 +32,7 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) client_hints: BTreeMap<String, String>,
     #[serde(default)]
+    #[cfg_attr(not(feature = "ws-deflate"), expect(dead_code, reason = "it says so all the same"))]
     pub(super) websocket: WebSocket,
     pub(super) kinds: BTreeMap<String, KindData>,
     /// The ClientHello; Mimus's own where there is none.
