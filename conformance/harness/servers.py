@@ -55,6 +55,23 @@ def find(program: str, *folders: Path) -> str:
     return path
 
 
+def go_program(lab, source: Path) -> str:
+    """The program that the Go module in `source` builds, named like its folder."""
+    program = lab.tools / source.name
+    done = subprocess.run(
+        [find("go"), "build", "-o", str(program), "."],
+        cwd=source,
+        env=os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        # Debian 12's own Go is too old, and some modules come by the network.
+        why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
+        raise Unavailable(f"{source.name} cannot be built (it needs Go 1.24): {why}")
+    return str(program)
+
+
 class Server:
     """One process. A subclass names it, and says in `prepare` what to run and which ports to await."""
 

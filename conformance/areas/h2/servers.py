@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from harness.checks import Book, Skipped
-from harness.servers import Server, Unavailable, find, free_port
+from harness.servers import Server, find, free_port, go_program
 
 BIG = 100 * 1024 * 1024
 """Bytes of the large file: more than any window."""
@@ -163,27 +162,12 @@ class GoHttp2(Secured):
     source = Path(__file__).resolve().parents[2] / "go-http2"
 
     def prepare(self) -> list[str]:
-        program = self._built()
+        program = go_program(self.lab, self.source)
         self.plain, self.secure = free_port(), free_port()
         self.ports = [self.plain, self.secure]
         pair = self.lab.pki.server
         return [program, "-plain", f"127.0.0.1:{self.plain}", "-tls", f"127.0.0.1:{self.secure}",
                 "-cert", str(pair.cert), "-key", str(pair.key)]  # fmt: skip
-
-    def _built(self) -> str:
-        program = self.lab.tools / "go-http2"
-        done = subprocess.run(
-            [find("go"), "build", "-o", str(program), "."],
-            cwd=self.source,
-            env=os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            # Debian 12's own Go is too old: HTTP/2 without TLS came with Go 1.24.
-            why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-            raise Unavailable(f"Go 1.24 or later is needed to build go-http2: {why}")
-        return str(program)
 
 
 def twice(book: Book) -> Callable:

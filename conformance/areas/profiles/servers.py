@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import time
 from dataclasses import dataclass
 
 from harness.checks import Failed
-from harness.servers import START, Broken, Server, Unavailable, find, free_port
+from harness.servers import START, Broken, Server, free_port, go_program
 
 from areas.profiles.facts import BUILDS, HERE
 from areas.profiles.hello import Hello
@@ -54,7 +52,7 @@ class Recorder(Server):
     code = HERE.parents[1] / "go-capture"
 
     def prepare(self) -> list[str]:
-        program = self._built()
+        program = go_program(self.lab, self.code)
         self.pair = self.lab.pki.issue("capture", "DNS:a.test,DNS:b.test,DNS:localhost,IP:127.0.0.1")
         self.port = {"h2": free_port(), "h1": free_port()}
         self.records = self.folder / "records"
@@ -75,20 +73,6 @@ class Recorder(Server):
             if self.process.poll() is not None or time.monotonic() > until:
                 raise Broken(f"{self.name} does not listen: {self._last_words()}")
             time.sleep(0.02)
-
-    def _built(self) -> str:
-        program = self.lab.tools / "go-capture"
-        done = subprocess.run(
-            [find("go"), "build", "-o", str(program), "."],
-            cwd=self.code,
-            env=os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-            raise Unavailable(f"go-capture cannot be built (it needs Go 1.24): {why}")
-        return str(program)
 
     def trust(self) -> list[str]:
         return ["--cacert", str(self.lab.pki.ca.cert)]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-from harness.servers import Server, Unavailable, find, free_port
+from harness.servers import Server, free_port, go_program
 
 HERE = Path(__file__).resolve().parent
 
@@ -33,26 +31,12 @@ class GoSse(Server):
     code = HERE.parents[1] / "go-sse"
 
     def prepare(self) -> list[str]:
-        program = self._built()
+        program = go_program(self.lab, self.code)
         self.plain, self.secure = free_port(), free_port()
         self.ports = [self.plain, self.secure]
         pair = self.lab.pki.server
         return [program, "-plain", f"127.0.0.1:{self.plain}", "-tls", f"127.0.0.1:{self.secure}",
                 "-cert", str(pair.cert), "-key", str(pair.key)]  # fmt: skip
-
-    def _built(self) -> str:
-        program = self.lab.tools / "go-sse"
-        done = subprocess.run(
-            [find("go"), "build", "-o", str(program), "."],
-            cwd=self.code,
-            env=os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-            raise Unavailable(f"go-sse cannot be built (it needs Go 1.24 and the network): {why}")
-        return str(program)
 
     def ask(self, way: str, path: str) -> list[str]:
         """The arguments that ask for `path` by HTTP/1.1, by h2c, or by HTTP/2 over TLS."""

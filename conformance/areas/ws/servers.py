@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from harness.checks import Failed, Skipped
-from harness.servers import Server, Unavailable, find, free_port
+from harness.servers import Server, Unavailable, find, free_port, go_program
 
 DRIVER = "mimus-conformance-ws"
 CONFORMANCE = Path(__file__).resolve().parents[2]
@@ -144,18 +144,7 @@ class GoWebsocket(Echo):
     source = CONFORMANCE / "go-ws"
 
     def command(self, words: list[str]) -> list[str]:
-        program = self.lab.tools / "go-ws"
-        done = subprocess.run(
-            [find("go"), "build", "-o", str(program), "."],
-            cwd=self.source,
-            env=os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-            raise Unavailable(f"go-ws cannot be built: {why}")
-        return [str(program), *words]
+        return [go_program(self.lab, self.source), *words]
 
 
 class Tungstenite(Echo):
