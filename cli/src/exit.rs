@@ -209,6 +209,13 @@ impl Failure {
     }
 }
 
+/// Tells what is wrong with the command line, or what it asked to be told of itself.
+pub(crate) fn wrong_usage(error: &clap::Error) -> Exit {
+    // Nobody is left to tell that this cannot be told.
+    let _ = error.print();
+    Exit::Usage
+}
+
 /// The causes of an error, nearest first.
 fn causes(error: &mimus::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
     std::iter::successors(std::error::Error::source(error), |cause| cause.source())

@@ -20,7 +20,7 @@ use mimus::{
 
 use crate::{
     client, docs,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, wrong_usage},
     fields::FieldFlags,
     flags::{
         fingerprint::{LookFlags, Subject, Wanted},
@@ -34,13 +34,9 @@ use crate::{
 
 /// Does what the words behind `mimus fingerprint` say.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
-    let wrong_usage = |error: clap::Error| {
-        let _ = error.print();
-        Exit::Usage
-    };
     let mut wanted = match Wanted::from_words(words) {
         Ok(wanted) => wanted,
-        Err(error) => return wrong_usage(error),
+        Err(error) => return wrong_usage(&error),
     };
     if let Some(answered) = docs::answer_fingerprint(&wanted.about) {
         return finish(answered);
@@ -48,7 +44,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let subject = match wanted.subject() {
         Ok(Subject::Us(url)) => Err(url.to_owned()),
         Ok(Subject::Them(addr)) => Ok(addr.to_owned()),
-        Err(error) => return wrong_usage(error),
+        Err(error) => return wrong_usage(&error),
     };
     finish(match subject {
         Err(url) => look_at_us(&mut wanted, &url),

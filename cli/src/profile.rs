@@ -6,7 +6,7 @@ use mimus::profile::{Profile, Verified};
 
 use crate::{
     docs,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, wrong_usage},
     flags::profile::{ProfileFlags, Wanted},
     output::{tell, to_stdout},
 };
@@ -15,10 +15,7 @@ use crate::{
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let flags = match ProfileFlags::from_words(words) {
         Ok(flags) => flags,
-        Err(error) => {
-            let _ = error.print();
-            return Exit::Usage;
-        }
+        Err(error) => return wrong_usage(&error),
     };
     let done = match docs::answer_profile(&flags.about) {
         Some(answered) => answered,

@@ -11,7 +11,7 @@ use mimus::{
 use crate::{
     client::{self, retries},
     docs,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, wrong_usage},
     fields::FieldFlags,
     fingerprint,
     flags::{Flags, Targets},
@@ -48,25 +48,20 @@ pub(crate) fn run() -> ExitCode {
     }
     let flags = match Flags::from_env() {
         Ok(flags) => flags,
-        Err(error) => return wrong_usage(&error),
+        Err(error) => return wrong_usage(&error).into(),
     };
     if let Some(answered) = docs::answer(&flags.about) {
         return finish(&flags, answered.err());
     }
     let targets = match flags.targets() {
         Ok(targets) => targets,
-        Err(error) => return wrong_usage(&error),
+        Err(error) => return wrong_usage(&error).into(),
     };
     interrupt::install();
     match Session::new(&flags, &targets) {
         Ok(session) => session.run().into(),
         Err(failure) => finish(&flags, Some(failure)),
     }
-}
-
-fn wrong_usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    Exit::Usage.into()
 }
 
 fn finish(flags: &Flags, failure: Option<Failure>) -> ExitCode {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     client, docs,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, wrong_usage},
     fields::FieldFlags,
     flags::sse::{StreamFlags, Wanted},
     output::{
@@ -31,13 +31,9 @@ type Source = EventSource<mimus::Blocking>;
 
 /// Does what the words behind `mimus sse` say.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
-    let wrong_usage = |error: clap::Error| {
-        let _ = error.print();
-        Exit::Usage
-    };
     let mut wanted = match Wanted::from_words(words) {
         Ok(wanted) => wanted,
-        Err(error) => return wrong_usage(error),
+        Err(error) => return wrong_usage(&error),
     };
     if let Some(answered) = docs::answer_sse(&wanted.about) {
         return finish(answered);
@@ -46,7 +42,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let limit = wanted.flags.policy.max_time.take();
     let source = match wanted.url() {
         Ok(url) => source(&wanted, url),
-        Err(error) => return wrong_usage(error),
+        Err(error) => return wrong_usage(&error),
     };
     let proxied = wanted.flags.connection.proxy.as_deref().is_some_and(|p| !p.is_empty());
     finish(source.and_then(|source| follow(source, &wanted.stream, limit, proxied)))

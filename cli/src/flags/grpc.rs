@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, CommandFactory, Parser, ValueHint, error::Error, error::ErrorKind};
+use clap::{Args, Parser, ValueHint, error::Error};
 
-use super::{AboutFlags, ConnectionFlags, TlsFlags, values, values::HeaderFlag};
+use super::{AboutFlags, ConnectionFlags, TlsFlags, usage_of, values, values::HeaderFlag};
 
 /// Call gRPC methods with JSON.
 #[derive(Parser)]
@@ -152,7 +152,7 @@ impl GrpcFlags {
         let local = !self.schema.protoset.is_empty() || !self.schema.proto.is_empty();
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         let (url, rest) = match words[..] {
-            [] => return Err(usage("no URL was given; see mimus grpc --help")),
+            [] => return Err(usage_of::<GrpcFlags>("no URL was given; see mimus grpc --help")),
             ["list" | "describe", ..] if local => (None, &words[..]),
             [url, ref rest @ ..] => (Some(url.to_owned()), rest),
         };
@@ -166,20 +166,19 @@ impl GrpcFlags {
                 let method = method.trim_start_matches('/');
                 let parts = method.rsplit_once('/').or_else(|| method.rsplit_once('.'));
                 let Some((service, name)) = parts else {
-                    return Err(usage(format!("{method:?} is not SERVICE/METHOD")));
+                    return Err(usage_of::<GrpcFlags>(format!("{method:?} is not SERVICE/METHOD")));
                 };
                 What::Call(service.to_owned(), name.to_owned())
             }
-            [] => return Err(usage("what is wanted there? SERVICE/METHOD, list or describe")),
-            _ => return Err(usage("too many words; see mimus grpc --help")),
+            [] => {
+                return Err(usage_of::<GrpcFlags>(
+                    "what is wanted there? SERVICE/METHOD, list or describe",
+                ));
+            }
+            _ => return Err(usage_of::<GrpcFlags>("too many words; see mimus grpc --help")),
         };
         Ok(Wanted { url, what })
     }
-}
-
-/// A mistake in the command line, told in clap's manner.
-fn usage(message: impl std::fmt::Display) -> Error {
-    GrpcFlags::command().error(ErrorKind::ValueValidation, message)
 }
 
 #[cfg(test)]
@@ -188,15 +187,6 @@ mod tests {
 
     fn wanted(line: &str) -> Result<Wanted, Error> {
         GrpcFlags::from_words(line.split(' ').map(Into::into)).unwrap().wanted()
-    }
-
-    #[test]
-    fn the_flags_do_not_contradict_each_other_and_are_documented() {
-        GrpcFlags::command().debug_assert();
-        for arg in GrpcFlags::command().get_arguments() {
-            assert!(arg.get_help().is_some(), "{} has no help", arg.get_id());
-            assert!(arg.get_help_heading().is_some(), "{} has no heading", arg.get_id());
-        }
     }
 
     #[test]

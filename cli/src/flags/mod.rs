@@ -197,9 +197,27 @@ fn named_method(word: &str) -> Option<Method> {
     }
 }
 
-/// A mistake in the command line, told in clap's manner.
+/// A mistake in the command line of `F`, told in clap's manner.
+pub(crate) fn usage_of<F: CommandFactory>(message: impl std::fmt::Display) -> Error {
+    F::command().error(ErrorKind::ValueValidation, message)
+}
+
+/// A mistake in the command line of `mimus` itself.
 pub(crate) fn usage(message: impl std::fmt::Display) -> Error {
-    Flags::command().error(ErrorKind::ValueValidation, message)
+    usage_of::<Flags>(message)
+}
+
+/// The one URL that the words behind a subcommand have to be.
+fn one_url<F: CommandFactory>(words: &[String]) -> Result<&str, Error> {
+    match words {
+        [url] => Ok(url),
+        [] => {
+            let command = F::command();
+            let name = command.get_bin_name().unwrap_or("mimus");
+            Err(usage_of::<F>(format!("no URL was given; see {name} --help")))
+        }
+        _ => Err(usage_of::<F>("one URL at a time")),
+    }
 }
 
 #[cfg(test)]

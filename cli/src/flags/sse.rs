@@ -1,11 +1,10 @@
 //! The flags of `mimus sse`, as data like the others.
 
-use clap::{
-    Args, CommandFactory, FromArgMatches, Parser, ValueHint, error::Error, error::ErrorKind,
-};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint, error::Error};
 
 use super::{
-    AboutFlags, AuthFlags, ConnectionFlags, Flags, PolicyFlags, RequestFlags, TlsFlags, request,
+    AboutFlags, AuthFlags, ConnectionFlags, Flags, PolicyFlags, RequestFlags, TlsFlags, one_url,
+    request, usage_of,
 };
 
 /// Follow server-sent events.
@@ -130,19 +129,10 @@ impl Wanted {
     pub(crate) fn url(&self) -> Result<&str, Error> {
         let request = &self.flags.request;
         if request.head || request.upload_file.is_some() || request.range.is_some() {
-            return Err(usage("-I, -T and -r make no stream of events"));
+            return Err(usage_of::<SseFlags>("-I, -T and -r make no stream of events"));
         }
-        match &self.url[..] {
-            [url] => Ok(url),
-            [] => Err(usage("no URL was given; see mimus sse --help")),
-            _ => Err(usage("one URL at a time")),
-        }
+        one_url::<SseFlags>(&self.url)
     }
-}
-
-/// A mistake in the command line, told in clap's manner.
-fn usage(message: &str) -> Error {
-    SseFlags::command().error(ErrorKind::ValueValidation, message)
 }
 
 #[cfg(test)]
@@ -151,15 +141,6 @@ mod tests {
 
     fn wanted(line: &str) -> Result<Wanted, Error> {
         Wanted::from_words(line.split_whitespace().map(Into::into))
-    }
-
-    #[test]
-    fn the_flags_do_not_contradict_each_other_and_are_documented() {
-        SseFlags::command().debug_assert();
-        for arg in SseFlags::command().get_arguments() {
-            assert!(arg.get_help().is_some(), "{} has no help", arg.get_id());
-            assert!(arg.get_help_heading().is_some(), "{} has no heading", arg.get_id());
-        }
     }
 
     #[test]

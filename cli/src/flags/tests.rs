@@ -16,17 +16,22 @@ fn targets(line: &str) -> Targets {
     parse(line).unwrap().targets().unwrap()
 }
 
-#[test]
-fn the_flags_do_not_contradict_each_other() {
-    Flags::command().debug_assert();
-}
-
-#[test]
-fn every_flag_is_documented_and_has_a_heading() {
-    for arg in Flags::command().get_arguments() {
+/// Whether its flags do not contradict each other, and each is documented and has a heading.
+fn is_in_order<F: CommandFactory>() {
+    F::command().debug_assert();
+    for arg in F::command().get_arguments() {
         assert!(arg.get_help().is_some(), "{} has no help", arg.get_id());
         assert!(arg.get_help_heading().is_some(), "{} has no heading", arg.get_id());
     }
+}
+
+#[test]
+fn the_flags_do_not_contradict_each_other_and_are_documented() {
+    is_in_order::<Flags>();
+    is_in_order::<super::fingerprint::FingerprintFlags>();
+    is_in_order::<super::grpc::GrpcFlags>();
+    is_in_order::<super::sse::SseFlags>();
+    is_in_order::<super::ws::WsFlags>();
 }
 
 #[test]

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use clap::{
-    Args, CommandFactory, FromArgMatches, Parser, ValueHint, error::Error, error::ErrorKind,
-};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint, error::Error};
 
 use super::{
-    AboutFlags, AuthFlags, ConnectionFlags, Flags, PolicyFlags, TlsFlags, values,
+    AboutFlags, AuthFlags, ConnectionFlags, Flags, PolicyFlags, TlsFlags, one_url, values,
     values::HeaderFlag,
 };
 
@@ -170,17 +168,8 @@ impl Wanted {
 
     /// The URL, as given.
     pub(crate) fn url(&self) -> Result<&str, Error> {
-        match &self.url[..] {
-            [url] => Ok(url),
-            [] => Err(usage("no URL was given; see mimus ws --help")),
-            _ => Err(usage("one URL at a time")),
-        }
+        one_url::<WsFlags>(&self.url)
     }
-}
-
-/// A mistake in the command line, told in clap's manner.
-fn usage(message: &str) -> Error {
-    WsFlags::command().error(ErrorKind::ValueValidation, message)
 }
 
 #[cfg(test)]
@@ -189,15 +178,6 @@ mod tests {
 
     fn wanted(line: &str) -> Result<Wanted, Error> {
         Wanted::from_words(line.split_whitespace().map(Into::into))
-    }
-
-    #[test]
-    fn the_flags_do_not_contradict_each_other_and_are_documented() {
-        WsFlags::command().debug_assert();
-        for arg in WsFlags::command().get_arguments() {
-            assert!(arg.get_help().is_some(), "{} has no help", arg.get_id());
-            assert!(arg.get_help_heading().is_some(), "{} has no heading", arg.get_id());
-        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use self::{
 };
 use crate::{
     address, client, docs,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, wrong_usage},
     fields::FieldFlags,
     flags::grpc::{GrpcFlags, Wanted, What},
     output::{harmless, tell, to_stdout},
@@ -31,20 +31,16 @@ use crate::{
 
 /// Does what the words behind `mimus grpc` say.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
-    let wrong_usage = |error: clap::Error| {
-        let _ = error.print();
-        Exit::Usage
-    };
     let flags = match GrpcFlags::from_words(words) {
         Ok(flags) => flags,
-        Err(error) => return wrong_usage(error),
+        Err(error) => return wrong_usage(&error),
     };
     if let Some(answered) = docs::answer_grpc(&flags.about) {
         return finish(answered);
     }
     match flags.wanted() {
         Ok(wanted) => finish(perform(&flags, wanted)),
-        Err(error) => wrong_usage(error),
+        Err(error) => wrong_usage(&error),
     }
 }
 

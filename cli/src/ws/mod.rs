@@ -24,7 +24,7 @@ use mimus::{
 use self::{input::Input, show::Screen};
 use crate::{
     address, client, docs,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, wrong_usage},
     fields::FieldFlags,
     flags::ws::{SocketFlags, Wanted},
     interrupt,
@@ -44,20 +44,16 @@ const REFUSAL: usize = 4096;
 
 /// Does what the words behind `mimus ws` say.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
-    let wrong_usage = |error: clap::Error| {
-        let _ = error.print();
-        Exit::Usage
-    };
     let wanted = match Wanted::from_words(words) {
         Ok(wanted) => wanted,
-        Err(error) => return wrong_usage(error),
+        Err(error) => return wrong_usage(&error),
     };
     if let Some(answered) = docs::answer_ws(&wanted.about) {
         return finish(answered);
     }
     let url = match wanted.url() {
         Ok(url) => url,
-        Err(error) => return wrong_usage(error),
+        Err(error) => return wrong_usage(&error),
     };
     let begun = Instant::now();
     finish(open(&wanted, url).and_then(|socket| talk(socket, &wanted, begun)))
