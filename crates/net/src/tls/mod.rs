@@ -70,7 +70,7 @@ pub struct TlsInfo {
 /// [`TlsSocket::early_data`] what became of it.
 ///
 /// # Errors
-/// A [`DialError`] in [`Phase::Tls`](crate::Phase::Tls): `Certificate` with the reason when the peer
+/// A [`DialError`] in [`Phase::Tls`]: `Certificate` with the reason when the peer
 /// could not be verified, `Tls` for any other failure of the protocol, `Timeout` and `Io` as the
 /// socket below failed, `Config` when the plan cannot be carried out.
 pub async fn connect(
