@@ -21,13 +21,15 @@ const MAX_WRITE: usize = 4 * RECORD;
 const READ: usize = RECORD + 1024;
 /// The room of an empty buffer: four of them.
 const BLOCK: usize = 4 * READ;
-/// An empty output buffer larger than this is given back, so that idle connections stay small.
-const KEEP: usize = 1024;
+/// A block for output that grew beyond this is not kept: what [`MAX_WRITE`] becomes, with room to spare.
+const KEEP: usize = MAX_WRITE + 4096;
 
 thread_local! {
     /// The block that the thread reads into: an empty one is no connection's, so that those which wait
     /// keep none.
     static SPARE: Cell<BytesMut> = Cell::default();
+    /// The block that it writes from.
+    static SPARE_OUT: Cell<Vec<u8>> = Cell::default();
 }
 
 /// What BoringSSL takes for its transport.
@@ -51,6 +53,9 @@ impl Read for Wire {
 
 impl Write for Wire {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if self.outgoing.capacity() == 0 {
+            self.outgoing = SPARE_OUT.try_with(Cell::take).unwrap_or_default();
+        }
         self.outgoing.extend_from_slice(buf);
         Ok(buf.len())
     }
@@ -220,9 +225,11 @@ impl TlsMachine {
         wire.sent += n;
         if wire.sent >= wire.outgoing.len() {
             wire.sent = 0;
-            wire.outgoing.clear();
-            if wire.outgoing.capacity() > KEEP {
-                wire.outgoing = Vec::new();
+            let mut block = std::mem::take(&mut wire.outgoing);
+            if (1..=KEEP).contains(&block.capacity()) {
+                block.clear();
+                // A thread that ends needs none.
+                let _ = SPARE_OUT.try_with(|spare| spare.set(block));
             }
         }
     }
