@@ -107,7 +107,7 @@ impl Incoming {
         match (incoming.length, reading.limit) {
             (Some(length), Some(limit)) if length > limit => return Err(too_long()),
             _ => {
-                let rest = incoming.take_what_is_here(exchange, now)?;
+                let rest = incoming.take_what_is_here(exchange, now);
                 let keep = |exchange| Rest { exchange, runtime: Arc::clone(runtime) };
                 incoming.rest = rest.map(keep).map(Box::new);
             }
@@ -117,25 +117,23 @@ impl Incoming {
 
     /// A small body comes with its head: then the exchange is over already, and the connection free
     /// for the next. Otherwise gives it back.
-    fn take_what_is_here(
-        &mut self,
-        mut exchange: Exchange,
-        now: Instant,
-    ) -> Result<Option<Exchange>> {
+    fn take_what_is_here(&mut self, mut exchange: Exchange, now: Instant) -> Option<Exchange> {
         if let Some(body) = exchange.take_rest() {
             self.first = Some(body).filter(|body| !body.is_empty());
-            return Ok(self.end(exchange, now));
+            return self.end(exchange, now);
         }
         if exchange.gathers() {
             // Left where it is, the rest can come behind it, in one piece.
-            return Ok(Some(exchange));
+            return Some(exchange);
         }
         loop {
-            let event = exchange.buffered_event().map_err(|e| e.into_error(Phase::Body))?;
+            // The head is good, so the answer is given out. What is wrong behind it who reads on is told:
+            // an exchange that failed says so again.
+            let Ok(event) = exchange.buffered_event() else { break };
             match event {
                 Some(Event::Data(data)) if self.first.is_none() => self.first = Some(data),
                 Some(Event::Trailers(fields)) => self.trailers = Some(Box::new(fields)),
-                Some(Event::End) => return Ok(self.end(exchange, now)),
+                Some(Event::End) => return self.end(exchange, now),
                 Some(Event::Data(data)) => self.first = Some(join(self.first.take(), data)),
                 Some(Event::Upgraded(ahead)) => {
                     self.upgraded = Some(Box::new(ahead));
@@ -149,7 +147,7 @@ impl Incoming {
                 break;
             }
         }
-        Ok(Some(exchange))
+        Some(exchange)
     }
 
     /// The response is over. So is the exchange, unless the server answered before it heard all.
