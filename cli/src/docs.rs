@@ -141,7 +141,8 @@ const FINGERPRINT: Subject = Subject {
 
 const PROFILE: Subject = Subject {
     command: ProfileFlags::command,
-    more: "Every flag and the exit codes: mimus profile --help all. The man page: mimus profile --man.",
+    more: "Flags of capture: mimus profile capture --help. The exit codes: mimus profile --help all. The man \
+           page: mimus profile --man.",
     about: "mimus profile shows the browsers that this program can look like with --as: what each says in \
             TLS, in HTTP/2 and in the fields of every kind of request, where that comes from, and how far \
             it was compared with the browser itself.",
@@ -149,6 +150,7 @@ const PROFILE: Subject = Subject {
         ("See which there are.", "mimus profile list"),
         ("See all that one says.", "mimus profile show chrome"),
         ("See where two differ.", "mimus profile diff firefox-140 firefox-159"),
+        ("Make one of a browser.", "mimus profile capture --browser firefox --out own.toml"),
         ("Look like one, and see what is sent.", "mimus --as chrome -v https://example.com/"),
     ],
 };

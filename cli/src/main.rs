@@ -1,6 +1,7 @@
 //! HTTP from the shell.
 
 mod address;
+mod capture;
 mod client;
 mod docs;
 mod exit;

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, ffi::OsString, fmt::Write as _, path::Path};
 
+use clap::error::ErrorKind;
 use mimus::profile::{Profile, Verified};
 
 use crate::{
-    docs,
+    capture, docs,
     exit::{Exit, Failure, wrong_usage},
     flags::profile::{ProfileFlags, Wanted},
     output::{tell, to_stdout},
@@ -15,12 +16,19 @@ use crate::{
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let flags = match ProfileFlags::from_words(words) {
         Ok(flags) => flags,
+        // The one subject with flags of its own has a help of its own.
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            return finish(to_stdout(error.to_string().as_bytes()));
+        }
         Err(error) => return wrong_usage(&error),
     };
-    let done = match docs::answer_profile(&flags.about) {
+    finish(match docs::answer_profile(&flags.about) {
         Some(answered) => answered,
         None => show(flags.wanted.as_ref().unwrap_or(&Wanted::List)),
-    };
+    })
+}
+
+fn finish(done: Result<(), Failure>) -> Exit {
     let Err(failure) = done else { return Exit::Ok };
     if !failure.quiet {
         tell(&format!("mimus: {failure}"));
@@ -33,6 +41,7 @@ fn show(wanted: &Wanted) -> Result<(), Failure> {
         Wanted::List => list()?,
         Wanted::Show(one) => named(&one.name)?.to_toml(),
         Wanted::Diff(two) => differences(&named(&two.one)?, &named(&two.other)?),
+        Wanted::Capture(flags) => return capture::run(flags),
     };
     to_stdout(text.as_bytes())
 }

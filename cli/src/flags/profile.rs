@@ -1,8 +1,11 @@
 //! The flags of `mimus profile`, as data like the others.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::Error};
+use clap::{
+    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint,
+    error::Error,
+};
 
 use super::AboutFlags;
 
@@ -39,6 +42,41 @@ pub(crate) enum Wanted {
     /// Show where two of them differ
     #[command(disable_help_flag = true)]
     Diff(Two),
+    /// Make one of what a browser sends to a server of this program's own
+    ///
+    /// TLS, the opening of HTTP/2, the values of fields and the weights of requests are what the browser
+    /// shows. The order of fields, HPACK's rules and what did not come are those of the profile that is nearest; the
+    /// report on the standard error says where that is so.
+    #[command(disable_help_flag = true, max_term_width = 100, arg = help())]
+    Capture(Capture),
+}
+
+/// The flag that shows the help of one subject.
+fn help() -> Arg {
+    Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Show this help")
+}
+
+/// How to capture one.
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// Write the profile to this file, in place of the standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Start this one without a window, in a profile directory that is thrown away
+    ///
+    /// chromium, firefox (which takes certutil), or the path of one. Without it the URL to open and what has to
+    /// be trusted are told.
+    #[arg(long, value_name = "BROWSER", value_hint = ValueHint::CommandName)]
+    pub(crate) browser: Option<String>,
+
+    /// How many connections of HTTP/2 are made, by which what is drawn for each is told from what is fixed
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) connections: u8,
+
+    /// The profile's name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 /// One profile.

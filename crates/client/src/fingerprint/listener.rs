@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Listener {
     socket: TcpListener,
     local: SocketAddr,
-    authority: Authority,
+    authority: Arc<Authority>,
     acceptor: Acceptor,
 }
 
@@ -48,9 +48,30 @@ impl Listener {
         names: &[&str],
         protocols: &[&str],
     ) -> io::Result<Self> {
+        Self::bind_by(Arc::new(Authority::throwaway()?), addr, names, protocols)
+    }
+
+    /// Another one, whose certificate comes from the same authority.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn beside(
+        &self,
+        addr: impl ToSocketAddrs,
+        names: &[&str],
+        protocols: &[&str],
+    ) -> io::Result<Self> {
+        Self::bind_by(Arc::clone(&self.authority), addr, names, protocols)
+    }
+
+    fn bind_by(
+        authority: Arc<Authority>,
+        addr: impl ToSocketAddrs,
+        names: &[&str],
+        protocols: &[&str],
+    ) -> io::Result<Self> {
         let socket = TcpListener::bind(addr)?;
         let local = socket.local_addr()?;
-        let authority = Authority::throwaway()?;
         let acceptor = Acceptor::new(&authority, names, protocols)?;
         Ok(Listener { socket, local, authority, acceptor })
     }

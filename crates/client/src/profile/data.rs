@@ -138,7 +138,7 @@ pub(super) fn name_of(table: &Table) -> &str {
 }
 
 /// Tables are joined, anything else replaces what was there.
-fn overlay(below: &mut Table, above: Table) {
+pub(super) fn overlay(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),

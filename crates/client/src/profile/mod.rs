@@ -21,6 +21,8 @@
 //! # }).unwrap();
 //! ```
 
+#[cfg(feature = "fingerprint")]
+pub mod capture;
 mod data;
 mod hints;
 mod kind;
