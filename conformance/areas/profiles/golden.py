@@ -279,22 +279,22 @@ def fields_of(lines: list[str]) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in lines[1:])
 
 
-@each_build("HTTP/1.1", lambda build: "h1" in build.http)
-def http1(lab, build):
-    theirs = build.http["h1"]
+def same_head(lab, build, scheme: str, theirs: list[str]) -> None:
+    """What the browser asked for by HTTP/1.1 is asked for again, in the same words."""
     fields = fields_of(theirs)
-    url = f"https://{fields['Host']}{theirs[0].split(' ')[1]}"
+    url = f"{scheme}://{fields['Host']}{theirs[0].split(' ')[1]}"
     record = asking(lab, look(lab, build, fields), url, H1, "-sS")
     wire.expect_lines(wire.head(record.app), theirs)
+
+
+@each_build("HTTP/1.1", lambda build: "h1" in build.http)
+def http1(lab, build):
+    same_head(lab, build, "https", build.http["h1"])
 
 
 @each_build("HTTP/1.1 in the clear", lambda build: "plain" in build.http)
 def in_the_clear(lab, build):
-    theirs = build.http["plain"]
-    fields = fields_of(theirs)
-    url = f"http://{fields['Host']}{theirs[0].split(' ')[1]}"
-    record = asking(lab, look(lab, build, fields), url, H1, "-sS")
-    wire.expect_lines(wire.head(record.app), theirs)
+    same_head(lab, build, "http", build.http["plain"])
 
 
 def websocket(lab: Lab, build: Build) -> Record:

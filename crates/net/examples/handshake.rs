@@ -1,9 +1,9 @@
 //! What a configuration and a handshake cost, beside rustls.
 //!
 //! ```console
-//! $ cargo run --release -p mimus-net --features serde --example handshake -- serve /tmp/ca.pem &
+//! $ cargo run --release -p mimus-net --features serde --example handshake -- serve ca.pem &
 //! 127.0.0.1:40001
-//! $ cargo run ... -- mimus|chromium|classical|rustls 127.0.0.1:40001 /tmp/ca.pem 200 [native]
+//! $ cargo run ... -- mimus|chromium|classical|rustls 127.0.0.1:40001 ca.pem 200 [native]
 //! $ cargo run ... -- configure 1000
 //! $ cargo run ... -- hello 50
 //! ```
