@@ -25,7 +25,7 @@ ONLY  ?=
 QUICK ?=
 # WRITE=1 has `make conformance` write the table of profiles into docs/PROFILES.md.
 WRITE ?=
-# `make bench`: the suite (h1, h2, grpc, ws, codec); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
+# `make bench`: the suite (h1, h2, grpc, ws, codec, profile); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
 # measures only these; PIN=split puts the server on a core of its own; OUT and PNG are directories for the run
 # and for pictures.
 SUITE ?= h1
@@ -36,7 +36,7 @@ OUT   ?=
 PNG   ?=
 # `make bench-budget`: the suites that have budgets, unless SUITE names one; UPDATE=1 writes what was found into
 # bench/budgets.toml.
-SUITES := h1,h2,grpc,ws,codec
+SUITES := h1,h2,grpc,ws,codec,profile
 BUDGETED = $(if $(filter file,$(origin SUITE)),$(SUITES),$(SUITE))
 UPDATE ?=
 # `make bench-compare`: the raw.json of the run before, and of the run after.

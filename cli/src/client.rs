@@ -9,7 +9,7 @@ use std::{
 
 use http::StatusCode;
 use mimus::{
-    DecodeLimits, Proxies, Proxy, SocketOptions, Timeouts, TlsConfig,
+    Blocking, ClientBuilder, DecodeLimits, Proxies, Proxy, SocketOptions, Timeouts, TlsConfig,
     auth::Credentials,
     blocking,
     cookie::Jar,
@@ -53,9 +53,7 @@ pub(crate) fn build(
         .body_limit(flags.output.max_filesize)
         .expect_continue(flags.request.expect100_timeout)
         .auth(credentials(&flags.auth)?);
-    if let Some(name) = &flags.connection.look_like {
-        builder = builder.profile(profile::named(name)?);
-    }
+    builder = looks(builder, &flags.connection)?;
     for name in fields.removed() {
         builder = builder.no_default_header(name);
     }
@@ -78,7 +76,30 @@ pub(crate) fn build(
     for rule in &flags.connection.resolve {
         builder = builder.resolve(&rule.host, Some(rule.port), rule.addrs.iter().copied());
     }
-    builder.build().map_err(|e| Failure::new(Exit::Read, format!("{e:#}")))
+    builder.build().map_err(|e| unbuilt(&flags.connection, &e))
+}
+
+/// What a connection looks like from outside.
+fn looks(
+    mut builder: ClientBuilder<Blocking>,
+    flags: &ConnectionFlags,
+) -> Result<ClientBuilder<Blocking>, Failure> {
+    if let Some(name) = &flags.look_like {
+        builder = builder.profile(profile::named(name)?);
+    }
+    if let Some(text) = &flags.ja3 {
+        builder = builder.ja3(text);
+    }
+    if let Some(text) = &flags.akamai {
+        builder = builder.akamai(text);
+    }
+    Ok(builder)
+}
+
+/// A client that cannot be: what is wrong is in a file that was named, unless it is in a text that was given.
+fn unbuilt(flags: &ConnectionFlags, error: &mimus::Error) -> Failure {
+    let given = flags.ja3.is_some() || flags.akamai.is_some();
+    Failure::new(if given { Exit::Usage } else { Exit::Read }, format!("{error:#}"))
 }
 
 /// A browser asks for compressed bodies, so what looks like one has to take them.
@@ -98,16 +119,14 @@ pub(crate) fn for_grpc(flags: &GrpcFlags) -> Result<blocking::Client, Failure> {
         .socket_options(socket_options(&flags.connection)?)
         .coalesce(flags.connection.coalesce)
         .tls(tls(&flags.tls)?);
-    if let Some(name) = &flags.connection.look_like {
-        builder = builder.profile(profile::named(name)?);
-    }
+    builder = looks(builder, &flags.connection)?;
     if let Some(path) = &flags.connection.unix_socket {
         builder = builder.unix_socket(path);
     }
     for rule in &flags.connection.resolve {
         builder = builder.resolve(&rule.host, Some(rule.port), rule.addrs.iter().copied());
     }
-    builder.build().map_err(|e| Failure::new(Exit::Read, format!("{e:#}")))
+    builder.build().map_err(|e| unbuilt(&flags.connection, &e))
 }
 
 fn timeouts(flags: &PolicyFlags) -> Timeouts {

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::counts::{Count, Counts};
-use crate::gate::{Evidence, Gate, Verdict, judge_count, judge_rate};
+use crate::gate::{Evidence, Gate, Verdict, judge_count, judge_rate, judge_time};
 use crate::record::{Built, Measured, Record, Row};
 use crate::stats::{self, Interval, Paired};
 use crate::suite::{Kind, Metric, Mode, Workload};
@@ -241,6 +241,9 @@ impl View<'_> {
         if let (Some(count), Some(max)) = (gate.count, gate.max) {
             return vec![self.judge_count(gate, count, max)];
         }
+        if let Some(most) = gate.max_time {
+            return vec![self.judge_time(gate, most)];
+        }
         if let Some(least) = gate.min_rate {
             return vec![self.judge_rate(gate, least)];
         }
@@ -257,6 +260,19 @@ impl View<'_> {
             what: count.title().into(),
             asked: format!("<= {max}"),
             verdict: judge_count(found, max),
+        }
+    }
+
+    fn judge_time(&self, gate: &Gate, most: f64) -> Judged {
+        let times = self.sound(&gate.ours).map(|row| row.rounds(Metric::Latency));
+        let times: Vec<f64> = times.unwrap_or_default().into_values().collect();
+        Judged {
+            workload: self.workload.id.clone(),
+            ours: gate.ours.clone(),
+            against: String::new(),
+            what: Metric::Latency.name().into(),
+            asked: format!("<= {}", table::time(most)),
+            verdict: judge_time(stats::median(&times), most),
         }
     }
 

@@ -15,7 +15,7 @@ const MAX_P: f64 = 0.01;
 /// How much worse our p95 may be than a peer's.
 const MAX_P95: f64 = 1.05;
 
-/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind`, `max` and `min_rate` says which.
+/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind`, `max`, `max_time` and `min_rate` says which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
@@ -42,6 +42,9 @@ pub struct Gate {
     /// The count for each exchange, at most.
     #[serde(default)]
     pub max: Option<f64>,
+    /// Median time of an exchange in nanoseconds, at most. A machine's, so only for what has much room.
+    #[serde(default)]
+    pub max_time: Option<f64>,
     /// Bytes a second, at least.
     #[serde(default)]
     pub min_rate: Option<f64>,
@@ -87,7 +90,13 @@ impl Gate {
         if let Some(max) = self.max {
             ensure!(self.count.is_some(), "a gate with `max` needs `count`");
             ensure!(max > 0.0 && self.against.is_empty(), "`max` is compared with nobody");
-            ensure!(self.min_rate.is_none(), "a gate has one of `max` and `min_rate`");
+            let alone = self.min_rate.is_none() && self.max_time.is_none();
+            ensure!(alone, "a gate has one of `max`, `max_time` and `min_rate`");
+            return Ok(());
+        }
+        if let Some(time) = self.max_time {
+            ensure!(time > 0.0 && self.against.is_empty(), "`max_time` is compared with nobody");
+            ensure!(self.min_rate.is_none(), "a gate has one of `max_time` and `min_rate`");
             return Ok(());
         }
         if let Some(rate) = self.min_rate {
@@ -155,6 +164,15 @@ pub fn judge_count(found: Option<f64>, max: f64) -> Verdict {
         Some(found) if found <= max => Verdict::Pass(format!("{found:.1}")),
         Some(found) => Verdict::Fail(format!("{found:.1}")),
         None => Verdict::Unjudged("not counted in this run".into()),
+    }
+}
+
+/// Whether an exchange of `found` nanoseconds stays within a gate's `max_time`.
+pub fn judge_time(found: Option<f64>, most: f64) -> Verdict {
+    match found {
+        Some(found) if found <= most => Verdict::Pass(table::time(found)),
+        Some(found) => Verdict::Fail(table::time(found)),
+        None => Verdict::Unjudged("nothing was measured".into()),
     }
 }
 
@@ -261,6 +279,13 @@ mod tests {
     }
 
     #[test]
+    fn times_have_a_ceiling() {
+        assert_eq!(judge_time(Some(9_000.0), 9_000.0), Verdict::Pass(table::time(9_000.0)));
+        assert!(matches!(judge_time(Some(9_001.0), 9_000.0), Verdict::Fail(_)));
+        assert!(matches!(judge_time(None, 9_000.0), Verdict::Unjudged(_)));
+    }
+
+    #[test]
     fn a_gate_of_two_rules_is_refused() {
         for (text, is_one) in [
             ("against = ['b']\nmin_ratio = 1.1\nmax_ratio = 1.1", false),
@@ -268,6 +293,10 @@ mod tests {
             ("min_rate = 1e9\nagainst = ['b']", false),
             ("min_rate = 1e9", true),
             ("max = 3\ncount = 'allocations'", true),
+            ("max_time = 1e5", true),
+            ("max_time = 1e5\nmin_rate = 1e9", false),
+            ("max_time = 1e5\nagainst = ['b']", false),
+            ("max_time = 1e5\nmax = 3\ncount = 'allocations'", false),
         ] {
             let gate: Gate = toml::from_str(&format!("ours = 'a'\n{text}")).expect("it parses");
             assert_eq!(gate.check().is_ok(), is_one, "{text}");

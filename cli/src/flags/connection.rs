@@ -18,6 +18,19 @@ pub(crate) struct ConnectionFlags {
     #[arg(long = "as", value_name = "BROWSER")]
     pub(crate) look_like: Option<String>,
 
+    /// Say the ClientHello of this JA3: 771,CIPHERS,EXTENSIONS,GROUPS,FORMATS
+    ///
+    /// As it is written before it is hashed. What it does not say is as --as has it, or as the browser
+    /// that is nearest.
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(crate) ja3: Option<String>,
+
+    /// Open HTTP/2 connections as this Akamai fingerprint says: SETTINGS|WINDOW|PRIORITY|PSEUDO
+    ///
+    /// For example '1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p'. The rest is as --as has it.
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(crate) akamai: Option<String>,
+
     /// Go through this proxy: http, https, socks4, socks4a, socks5 or socks5h
     ///
     /// Without it the environment's http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY count. '' is no

@@ -32,6 +32,8 @@ pub struct ClientBuilder<M = Async> {
     own_fields: Vec<&'static str>,
     profile: Option<Result<Profile, profile::Error>>,
     profile_hello: bool,
+    ja3: Option<String>,
+    akamai: Option<String>,
     base_url: Option<Result<Accepted>>,
     runtime: Option<Arc<dyn Runtime>>,
     resolver: Option<Arc<dyn Resolve>>,
@@ -73,6 +75,8 @@ impl<M> ClientBuilder<M> {
             own_fields: vec!["User-Agent", "Accept"],
             profile: None,
             profile_hello: true,
+            ja3: None,
+            akamai: None,
             base_url: None,
             runtime: None,
             resolver: None,
@@ -122,6 +126,29 @@ impl<M> ClientBuilder<M> {
     /// lacks what a hello needs.
     pub fn profile_client_hello(mut self, on: bool) -> Self {
         self.profile_hello = on;
+        self
+    }
+
+    /// The ClientHello that this JA3 describes: `version,ciphers,extensions,groups,point formats`, as it is
+    /// written before it is hashed. It says which extensions there are and in which order, and of most not
+    /// what they say: that is as in the hello of [`tls`](Self::tls) or of the [`profile`](Self::profile), whatever
+    /// the order of the calls, or else of the profile compiled in that is nearest.
+    ///
+    /// What cannot be said is an error of [`build`](Self::build) that names the part. An order of extensions
+    /// takes a patched BoringSSL.
+    pub fn ja3(mut self, text: impl Into<String>) -> Self {
+        self.ja3 = Some(text.into());
+        self
+    }
+
+    /// Has HTTP/2 connections open as this Akamai fingerprint says: `SETTINGS|WINDOW_UPDATE|PRIORITY|order of
+    /// the pseudo-fields`, for example `1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p`. The rest is as the
+    /// [`profile`](Self::profile) has it, or [`http2_opening`](Self::http2_opening). Windows stay as they are
+    /// announced.
+    ///
+    /// What cannot be said is an error of [`build`](Self::build) that names the part.
+    pub fn akamai(mut self, text: impl Into<String>) -> Self {
+        self.akamai = Some(text.into());
         self
     }
 
@@ -200,6 +227,7 @@ impl<M> ClientBuilder<M> {
 
     fn finish(mut self, runtime: Arc<dyn Runtime>) -> Result<Arc<Inner>> {
         self.finish_profile()?;
+        self.finish_texts()?;
         let mut fields = Fields::new();
         for (name, value) in &self.fields {
             crate::request::set(&mut fields, name, value)
@@ -243,6 +271,7 @@ impl<M> ClientBuilder<M> {
         let tls = &mut self.settings.transport_mut().tls;
         if let Some(hello) = profile.client_hello().filter(|_| self.profile_hello)
             && tls.client_hello().is_none()
+            && self.ja3.is_none()
         {
             *tls = tls.with_client_hello(hello.clone()).map_err(|e| {
                 bad_setting(&format!("it cannot say the hello of {:?}", profile.name()), e)
@@ -250,6 +279,25 @@ impl<M> ClientBuilder<M> {
         }
         let own = std::mem::take(&mut self.own_fields);
         self.fields.retain(|(name, _)| !own.contains(&name.as_str()));
+        Ok(())
+    }
+
+    /// What fingerprints say takes the place of what a profile says.
+    fn finish_texts(&mut self) -> Result<()> {
+        let profile = self.settings.profile.clone();
+        if let Some(text) = self.ja3.take() {
+            let tls = &mut self.settings.transport_mut().tls;
+            let base = tls.client_hello().or(profile.as_ref().and_then(Profile::client_hello));
+            let hello = profile::hello_of(&text, base);
+            let hello = hello.map_err(|e| bad_setting("the JA3 cannot be said", e))?;
+            *tls = tls
+                .with_client_hello(hello)
+                .map_err(|e| bad_setting("the JA3 cannot be said", e))?;
+        }
+        if let Some(text) = self.akamai.take() {
+            profile::open_as(&text, &mut self.settings.transport_mut().http2)
+                .map_err(|e| bad_setting("HTTP/2 cannot open like that", e))?;
+        }
         Ok(())
     }
 }

@@ -160,3 +160,127 @@ fn a_listener_that_is_dropped_takes_no_connection() {
     drop(rig);
     assert!(TcpStream::connect(addr).is_err());
 }
+
+/// What a JA3 and an Akamai text describe is what is seen, and the rest is as it would be without them.
+mod texts {
+    use mimus::fingerprint::akamai;
+    use mimus::profile::Profile;
+
+    use super::*;
+
+    /// What is seen of a client that asks once.
+    fn seen_of(rig: &Rig, builder: mimus::ClientBuilder<mimus::Blocking>) -> Seen {
+        let builder = builder.tls(rig.tls.clone()).timeout(LIMIT).no_proxy();
+        let client = builder.build().expect("a client");
+        client.get(rig.url("/")).send().expect("an answer").text().expect("a body");
+        drop(client);
+        rig.seen()
+    }
+
+    fn ja3(seen: &Seen) -> String {
+        seen.hello.as_ref().expect("a ClientHello").ja3().raw
+    }
+
+    /// Of Chromium 131, in an order of one of its connections.
+    const CHROMIUM: &str = "771,4865-4866-4867-49195-49199-49196-49200-52393-52392-49171-49172-156-157-47-53,\
+         17513-65037-0-5-10-11-13-16-18-23-27-35-43-45-51-65281,4588-29-23-24,0";
+    /// Of Firefox 153.
+    const FIREFOX: &str = "771,4865-4867-4866-49195-49199-52393-52392-49196-49200-49162-49161-49171-49172-156-157-47-53,\
+         0-23-65281-10-11-35-16-5-34-18-51-43-13-45-28-27-65037,4588-29-23-24-25-256-257,0";
+    /// Nobody's.
+    const NOBODY: &str = "771,4866-4865-49196-49195-52393,43-0-10-11-13-16-23-51-45-65281,29-24,0";
+    const OPENING: &str = "3:77;1:4096;4:70000|98765|3:0:0:201,5:3:1:1|p,m,s,a";
+
+    #[test]
+    fn each_is_what_is_seen() {
+        if !mimus::tls::BORINGSSL_IS_PATCHED {
+            return;
+        }
+        let rig = rig();
+        for text in [CHROMIUM, FIREFOX, NOBODY] {
+            let seen = seen_of(&rig, Client::builder().ja3(text).akamai(OPENING));
+            assert_eq!(ja3(&seen), text);
+            assert_eq!(akamai(&seen.frames).raw, OPENING);
+        }
+    }
+
+    #[test]
+    fn what_they_do_not_say_is_the_nearest_browser_s() {
+        if !mimus::tls::BORINGSSL_IS_PATCHED {
+            return;
+        }
+        let rig = rig();
+        for (text, name) in [(CHROMIUM, "chrome-131"), (FIREFOX, "firefox-153")] {
+            let profile = Profile::named(name).expect("a profile");
+            let browser = profile.client_hello().expect("a ClientHello");
+            let seen = seen_of(&rig, Client::builder().ja3(text));
+            let hello = seen.hello.expect("a ClientHello");
+            let algorithms = hello
+                .signature_algorithms()
+                .iter()
+                .filter(|id| !mimus::fingerprint::is_grease(**id));
+            let known = browser.signature_algorithms.iter().map(|scheme| scheme.0);
+            assert!(algorithms.copied().eq(known), "{text}");
+            let greased = hello.cipher_suites.iter().any(|id| mimus::fingerprint::is_grease(*id));
+            assert_eq!(greased, browser.grease, "{text}");
+        }
+    }
+
+    #[test]
+    fn over_a_profile_the_rest_is_the_profile_s() {
+        if !mimus::tls::BORINGSSL_IS_PATCHED {
+            return;
+        }
+        let rig = rig();
+        let plain = seen_of(&rig, Client::builder().profile("firefox-153"));
+        let mut parts: Vec<String> = ja3(&plain).split(',').map(str::to_owned).collect();
+        // Another order of its extensions.
+        let mut extensions: Vec<&str> = parts[2].split('-').collect();
+        extensions.rotate_left(3);
+        parts[2] = extensions.join("-");
+        let text = parts.join(",");
+        // In whatever order it is said.
+        let builder = Client::builder().ja3(&*text).akamai(OPENING).profile("firefox-153");
+        let seen = seen_of(&rig, builder);
+        assert_eq!(ja3(&seen), text);
+        let [ours, browsers] = [&seen, &plain].map(|seen| {
+            let hello = seen.hello.as_ref().expect("a ClientHello");
+            (hello.ja3n().raw, hello.peetprint().raw, hello.ja4(Transport::Tcp).raw)
+        });
+        assert_eq!(ours, browsers);
+        assert_eq!(akamai(&seen.frames).raw, OPENING);
+        let [ours, browsers] = [&seen, &plain].map(|seen| {
+            let first = seen.frames.iter().find_map(|frame| match frame {
+                Frame::Headers(block) => Some(block),
+                _ => None,
+            });
+            let block = first.expect("a request");
+            let fields = block.fields.iter().map(|field| (field.name.clone(), field.value.clone()));
+            let own = fields.filter(|(name, _)| !name.starts_with(b":")).collect::<Vec<_>>();
+            (block.priority, own)
+        });
+        assert_eq!(ours, browsers);
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_named() {
+        let refused = |builder: mimus::ClientBuilder<mimus::Blocking>| match builder.build() {
+            Err(error) => format!("{error:#}"),
+            Ok(_) => panic!("it is said all the same"),
+        };
+        for (text, part) in [
+            ("e7d705a3286e19ea42f587b344ee6865", "ja3"),
+            ("769,47,0-10,29,0", "version"),
+            ("771,47-x,0-10-11-13-23-65281,29,0", "cipher_suites"),
+            ("771,4865-49195,0-10-11-13-21-23-43-45-51-65281,29,0", "extensions"),
+            ("771,4865-49195,0-10-11-13-23-43-45-51-65281,29,0-1", "point_formats"),
+        ] {
+            for builder in [Client::builder(), Client::builder().profile("chrome-156")] {
+                let error = refused(builder.ja3(text));
+                assert!(error.contains(&format!("ClientHello: {part}: ")), "{text}: {error}");
+            }
+        }
+        let error = refused(Client::builder().akamai("1:65536|0|0|m,a,s"));
+        assert!(error.contains("the pseudo of an Akamai fingerprint"), "{error}");
+    }
+}

@@ -1,7 +1,9 @@
 //! Mimus as a measured client, as its user gets it: the default client, to which only the authority
-//! of the bench's server is added when TLS is measured. For cold connections it keeps none idle.
+//! of the bench's server is added when TLS is measured. For cold connections it keeps none idle. What a
+//! browser's profile costs is measured beside it ([`profile`]).
 
 mod grpc;
+mod profile;
 mod websocket;
 
 use std::process::ExitCode;
@@ -29,6 +31,11 @@ fn main() -> ExitCode {
             let client = set_up(blocking::Client::builder(), setup)?.build()?;
             Ok(Blocking { client, protocol: setup.protocol })
         })
+        .with_async(profile::CONFIGS, |setup| {
+            let client = profile::set_up(set_up(mimus::Client::builder(), setup)?, setup)?;
+            Ok(Async { client: client.build()?, protocol: setup.protocol, calls: Calls::default() })
+        })
+        .with_async(profile::NEW, profile::New::new)
         .with_async(ASYNC, websocket::Awaited::new)
         .only_for(ASYNC, Protocol::is_web_socket)
         .with_blocking(BLOCKING, websocket::Blocking::new)

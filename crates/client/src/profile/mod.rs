@@ -28,6 +28,7 @@ mod hints;
 mod kind;
 mod schema;
 mod template;
+mod texts;
 
 use std::{
     collections::HashMap,
@@ -37,13 +38,14 @@ use std::{
 };
 
 use mimus_net::tls::ClientHello;
-use mimus_proto::h2::{self, SettingId};
+use mimus_proto::h2;
 
 use self::schema::File;
 pub(crate) use self::{
     hints::Hints,
     kind::{Ask, Asked, kind_of},
     template::{Said, Template, Way},
+    texts::{hello_of, open_as},
 };
 pub use self::{
     kind::{Credentials, Kind, Mode},
@@ -243,12 +245,8 @@ impl Profile {
         transport.coalesce = file.coalesce;
         let http2 = &mut transport.http2;
         http2.opening = Arc::clone(&self.0.opening);
-        (http2.limits.stream_window, http2.limits.connection_window) = file.windows();
+        texts::keep_to(&self.0.opening, &mut http2.limits);
         http2.limits.encoder_table = file.encoder_table();
-        if let Some(most) = file.setting(SettingId::MAX_HEADER_LIST_SIZE) {
-            http2.limits.head_bytes = most;
-            http2.limits.header_block = most.saturating_mul(2);
-        }
     }
 }
 

@@ -246,22 +246,6 @@ impl Http2 {
     pub(super) fn encoder_table(&self) -> u32 {
         self.hpack.table
     }
-
-    /// What is announced for one of the settings.
-    pub(super) fn setting(&self, id: SettingId) -> Option<u32> {
-        self.settings.iter().find(|(its, _)| *its == id.0).map(|&(_, value)| value)
-    }
-
-    /// The windows of a stream and of the connection as they are from the beginning, in bytes.
-    pub(super) fn windows(&self) -> (u32, u32) {
-        // RFC 9113 section 6.9.2.
-        const INITIAL: u32 = 65_535;
-        let stream = self.setting(SettingId::INITIAL_WINDOW_SIZE).unwrap_or(INITIAL);
-        (
-            stream.saturating_add(self.stream_window_increment),
-            INITIAL.saturating_add(self.window_increment),
-        )
-    }
 }
 
 impl Hpack {
