@@ -44,9 +44,9 @@ pub(crate) enum Wanted {
     Diff(Two),
     /// Make one of what a browser sends to a server of this program's own
     ///
-    /// TLS, the opening of HTTP/2, the values of fields and the weights of requests are what the browser
-    /// shows. The order of fields, HPACK's rules and what did not come are those of the profile that is nearest; the
-    /// report on the standard error says where that is so.
+    /// TLS, the opening of HTTP/2, the order and the values of fields and the weights of requests are what the
+    /// browser shows. HPACK's rules and what did not come are those of the profile that is nearest; the report on the
+    /// standard error says where that is so.
     #[command(disable_help_flag = true, max_term_width = 100, arg = help())]
     Capture(Capture),
 }

@@ -1,10 +1,15 @@
 //! `mimus profile`, and `--as`.
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+    process::{Child, ChildStderr, Stdio},
+};
 
 use mimus_testkit::Origin;
 
-use crate::rig::{mimus, mimus_in};
+use crate::rig::{Run, command, ended, mimus, mimus_in};
 
 #[test]
 fn profiles_are_listed_with_their_other_names() {
@@ -86,4 +91,117 @@ fn what_a_request_is_to_the_browser_can_be_said() {
     let wrong = mimus(&["--as", "chrome", "--kind", "pages", &url]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(wrong.stderr.contains("async-script"), "{wrong:?}");
+}
+
+/// `mimus profile capture` at work, and where it says to go with what trust.
+struct Capturing {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    url: String,
+    authority: String,
+}
+
+fn capturing(dir: &Path, args: &[&str]) -> Capturing {
+    let mut command = command(&[&["profile", "capture"], args].concat());
+    command.current_dir(dir).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let line = |stderr: &mut BufReader<ChildStderr>| {
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        line
+    };
+    let said = line(&mut stderr);
+    let url = said.split_whitespace().find(|word| word.starts_with("https://")).unwrap().to_owned();
+    let said = line(&mut stderr);
+    let authority = said.split_whitespace().find(|word| word.ends_with("ca.pem")).unwrap().to_owned();
+    assert!(line(&mut stderr).contains("--ignore-certificate-errors-spki-list="));
+    Capturing { child, stderr, url, authority }
+}
+
+impl Capturing {
+    /// Goes through the pages as a browser of this profile does.
+    fn visit(&self, profile: &str) {
+        let asks = |words: &[&str], path: &str| {
+            let url = format!("{}{path}", self.url);
+            let who = ["-s", "--as", profile, "--cacert", &self.authority, "-o", "/dev/null"];
+            mimus(&[&who[..], words, &[&url]].concat()).ok();
+        };
+        for version in ["--http2", "--http1.1"] {
+            asks(&[version], "");
+            for (kind, path) in [("iframe", "frame"), ("fetch", "fetch"), ("xhr", "xhr")] {
+                asks(&[version, "--kind", kind, "-e", &self.url], path);
+            }
+        }
+        asks(&["--kind", "fetch", "-e", &self.url], "done");
+    }
+
+    /// What it came to, its report included.
+    fn ended(mut self) -> Run {
+        let mut stderr = String::new();
+        self.stderr.read_to_string(&mut stderr).unwrap();
+        let run = ended(self.child.wait_with_output().unwrap());
+        Run { stderr, ..run }
+    }
+}
+
+#[test]
+fn a_browser_that_is_captured_is_the_one_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let capturing = capturing(dir.path(), &["--out", "own.toml", "--name", "mine"]);
+    capturing.visit("chromium-156-linux");
+    let run = capturing.ended();
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("the nearest profile is chromium-156-linux\n"), "{run:?}");
+    assert!(run.stderr.contains("it says the same as the nearest\n"), "{run:?}");
+    assert!(run.stderr.ends_with("mimus: use it by mimus --as own.toml\n"), "{run:?}");
+    let shown = mimus_in(dir.path(), &["profile", "show", "own.toml"]).ok();
+    assert!(shown.text().contains("name = \"mine\"\n"), "{shown:?}");
+    // It goes for a browser.
+    let origin = Origin::start().unwrap();
+    mimus_in(dir.path(), &["--as", "own.toml", &origin.http_url("/get")]).ok();
+    assert_eq!(origin.requests()[0].header("sec-fetch-dest").as_deref(), Some("document"));
+}
+
+#[test]
+fn what_is_another_s_is_in_the_file_that_is_captured() {
+    let dir = tempfile::tempdir().unwrap();
+    let other = "name = \"other\"\nextends = \"chromium-156-linux\"\n[kinds.xhr]\norder = [\"Host\", \
+                 \"h1:Connection\", \"Accept\", \"User-Agent\", \"Referer\", \"*\"]\n";
+    fs::write(dir.path().join("other.toml"), other).unwrap();
+    let capturing = capturing(dir.path(), &[]);
+    capturing.visit(dir.path().join("other.toml").to_str().unwrap());
+    let run = capturing.ended();
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let order = "+ kinds.xhr.order = [\"Host\", \"h1:Connection\", \"Proxy-Authorization\", ";
+    assert!(run.stderr.contains(order), "{run:?}");
+    // Without --out it is the output.
+    fs::write(dir.path().join("own.toml"), run.text()).unwrap();
+    let diff = mimus_in(dir.path(), &["profile", "diff", "other.toml", "own.toml"]).ok();
+    assert!(!diff.text().contains("values."), "{diff:?}");
+}
+
+#[test]
+fn a_browser_that_is_not_there_is_told() {
+    let run = mimus(&["profile", "capture", "--browser", "/nonexistent/firefox"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("/nonexistent/firefox"), "{run:?}");
+    assert_eq!(mimus(&["profile", "capture", "--connections", "0"]).code, Some(2));
+}
+
+#[test]
+fn fingerprints_as_texts_are_said_over_a_profile_or_alone() {
+    let akamai = "1:4096;4:70000|98765|0|p,m,s,a";
+    for who in [&["--as", "chrome"][..], &[]] {
+        let words = ["fingerprint", "--jsonl", "--akamai", akamai, "https://bird.example/"];
+        let shown = mimus(&[&words[..], who].concat()).ok().json();
+        assert_eq!(shown["http2"]["akamai"], akamai, "{who:?}");
+    }
+    let url = "https://127.0.0.1:1/";
+    let run = mimus(&["--ja3", "771,1-2,3", url]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("ClientHello: ja3: it is five parts"), "{run:?}");
+    let run = mimus(&["--akamai", "1:x|0|0|m,a,s,p", url]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("the settings of an Akamai fingerprint: \"1:x\""), "{run:?}");
 }

@@ -77,7 +77,7 @@ impl Call<'_> {
         }
         let place = Reserved::new(conn.clone());
         let fit = place.is_alive(|idle_since| self.probe(idle_since, now))
-            && !conn.excludes(route, &self.origin())
+            && !conn.excludes(route, || self.origin())
             && (self.request.protocol.is_none() || conn.takes_tunnels())
             && (conn.info().tls.as_ref())
                 .is_some_and(|shown| route.transport().tls.accepts_for(host, shown));
@@ -93,7 +93,7 @@ impl Call<'_> {
     /// there for the request's (RFC 8336 section 2.4). The two part.
     #[inline]
     pub(crate) fn is_unwelcome(&self, route: &RouteRef<'_>, conn: &Shared) -> bool {
-        let unwelcome = conn.may_span() && conn.excludes(route, &self.origin());
+        let unwelcome = conn.may_span() && conn.excludes(route, || self.origin());
         if unwelcome {
             self.part(route);
         }

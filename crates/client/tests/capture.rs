@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mimus::{
     blocking::Client,
-    fingerprint::Seen,
+    fingerprint::{Frame, Seen},
     profile::{
         Kind, Profile,
         capture::{CaptureError, Captured, Pages},
@@ -26,17 +26,20 @@ fn seen_of(profile: &Profile, connections: usize) -> Vec<Seen> {
         let request = client.get(url).kind(kind).initiator(pages.url());
         request.send().expect("an answer").bytes().expect("a body");
     };
+    let load = |root: &str| {
+        for (path, kind) in [
+            ("style.css", Kind::Style),
+            ("script.js", Kind::Script),
+            ("image.svg", Kind::Image),
+            ("frame", Kind::Iframe),
+            ("fetch", Kind::FETCH),
+            ("xhr", Kind::Xhr),
+        ] {
+            ask(&format!("{root}{path}"), kind);
+        }
+    };
     client.get(pages.url()).send().expect("an answer").bytes().expect("a body");
-    for (path, kind) in [
-        ("style.css", Kind::Style),
-        ("script.js", Kind::Script),
-        ("image.svg", Kind::Image),
-        ("frame", Kind::Iframe),
-        ("fetch", Kind::FETCH),
-        ("xhr", Kind::Xhr),
-    ] {
-        ask(&format!("{}{path}", pages.url()), kind);
-    }
+    load(pages.url());
     for url in &pages.urls()[1..] {
         ask(&format!("{url}other"), Kind::FETCH);
     }
@@ -44,6 +47,8 @@ fn seen_of(profile: &Profile, connections: usize) -> Vec<Seen> {
     ask(&format!("{http1}other"), Kind::FETCH);
     let alone = client.get(format!("{http1}other")).version(http::Version::HTTP_11);
     alone.send().expect("an answer").bytes().expect("a body");
+    ask(&format!("{http1}again"), Kind::Navigate);
+    load(http1);
     ask(&format!("{}done", pages.url()), Kind::FETCH);
     let (_, done) = pages.wait(LIMIT);
     assert!(done, "the last page was asked for");
@@ -64,7 +69,7 @@ fn round_trip(name: &str) {
     assert_eq!(http2_of(&captured.profile), http2_of(&profile), "{notes}");
     let differences = captured.differences();
     assert!(differences.is_empty(), "{differences:?} {notes}");
-    assert!(!notes.contains("order is not"), "{notes}");
+    assert!(!notes.contains("order is what came"), "{notes}");
     let again = Profile::from_toml(&captured.toml).expect("a file");
     assert_eq!(again.browser(), profile.browser());
     assert_eq!((again.version(), again.platform()), (profile.version(), profile.platform()));
@@ -135,6 +140,76 @@ fn what_is_not_the_nearest_s_is_in_the_file() {
     let places: Vec<String> = captured.differences().into_iter().map(|(place, ..)| place).collect();
     for place in ["tls.groups", "tls.key_shares", "http2.settings", "values.user-agent"] {
         assert!(places.iter().any(|its| its == place), "{place} is not among {places:?}");
+    }
+}
+
+/// A browser whose fields stand as in none of ours, are others, and are spelt otherwise.
+const REORDERED: &str = r#"
+name = "reordered"
+extends = "chromium-156-linux"
+
+[kinds.navigate]
+order = [
+    "Host", "User-Agent", "h1:Connection", "Accept", "*", "h2:sec-ch-ua", "Accept-Language", "h1:sec-ch-ua",
+    "sec-ch-ua-mobile", "Accept-encoding", "Referer", "Sec-Fetch-Site", "Sec-GPC", "Sec-Fetch-Mode", "Cookie",
+    "Sec-Fetch-Dest", "Sec-Fetch-User", "h2:priority",
+]
+[kinds.navigate.values]
+sec-gpc = "1"
+
+[kinds.fetch]
+order = [
+    "Host", "h2:priority", "Content-Length", "h1:Connection", "Accept", "Referer", "Accept-Language", "User-Agent",
+    "Origin", "Accept-Encoding", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-Dest", "*", "Content-Type",
+]
+"#;
+
+/// Whether it went over HTTP/2, the path, and the fields in their order, of each request.
+type Asked = (bool, String, Vec<(String, String)>);
+
+fn asked(seen: &[Seen]) -> Vec<Asked> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let over_http1 = seen.iter().flat_map(|seen| &seen.heads).map(|head| {
+        let fields = head.fields.iter().filter(|(name, _)| *name != "Host");
+        let fields = fields.map(|(name, value)| (name.to_owned(), text(value)));
+        (false, head.target.clone(), fields.collect())
+    });
+    let over_http2 = seen.iter().flat_map(|seen| &seen.frames).filter_map(|frame| {
+        let Frame::Headers(block) = frame else { return None };
+        let fields = block.fields.iter().map(|field| (text(&field.name), text(&field.value)));
+        let (pseudo, fields): (Vec<_>, Vec<_>) = fields.partition(|(name, _)| name.starts_with(':'));
+        let path = pseudo.into_iter().find(|(name, _)| name == ":path")?;
+        Some((true, path.1, fields))
+    });
+    let mut all: Vec<Asked> = over_http1.chain(over_http2).collect();
+    // Pages are on ports of their own in each run.
+    for (_, value) in all.iter_mut().flat_map(|(_, _, fields)| fields) {
+        let port = value.find("localhost:").map(|at| at + "localhost:".len());
+        value.retain(|letter| port.is_none() || !letter.is_ascii_digit());
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn an_order_that_is_nobodys_is_what_the_captured_one_has() {
+    let original = Profile::from_toml(REORDERED).expect("a profile");
+    let seen = seen_of(&original, 3);
+    let captured = Captured::from_seen(&seen, None).expect("a profile");
+    let notes = captured.notes.join("\n");
+    for kind in ["navigate", "fetch", "xhr", "script"] {
+        assert!(notes.contains(&format!("kinds.{kind}.order is what came")), "{kind}: {notes}");
+    }
+    let (was, is) = (asked(&seen), asked(&seen_of(&captured.profile, 3)));
+    for (was, is) in was.iter().zip(&is) {
+        assert_eq!(was, is, "{notes}");
+    }
+    assert_eq!(was.len(), is.len());
+    // What nothing showed has its place all the same.
+    let navigate = captured.toml.parse::<toml::Table>().expect("TOML")["kinds"]["navigate"]["order"].clone();
+    let navigate = navigate.as_array().expect("a list").clone();
+    for place in ["*", "Cookie", "Content-Type", "sec-ch-ua-arch"] {
+        assert!(navigate.iter().any(|entry| entry.as_str() == Some(place)), "{place}: {navigate:?}");
     }
 }
 

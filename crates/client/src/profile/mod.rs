@@ -62,6 +62,8 @@ struct Inner {
     /// What the file was made of.
     table: toml::Table,
     opening: Arc<h2::Opening>,
+    /// What HEADERS says of the weight of each kind, as on the wire.
+    weights: [Option<u8>; Kind::NAMES.len()],
     /// By kind and [`Way`], made when one is first wanted.
     templates: [OnceLock<Template>; Kind::NAMES.len() * Way::ALL.len()],
 }
@@ -112,8 +114,12 @@ impl Profile {
         let file: File = file.map_err(|e| Error::invalid(data::name_of(&table), e))?;
         file.check()?;
         let opening = Arc::new(file.http2.opening());
+        let weights = Kind::NAMES.map(|kind| {
+            let weight = file.kinds.get(kind)?.weight?;
+            u8::try_from(weight.saturating_sub(1)).ok()
+        });
         let templates = std::array::from_fn(|_| OnceLock::new());
-        Ok(Profile(Arc::new(Inner { file, table, opening, templates })))
+        Ok(Profile(Arc::new(Inner { file, table, opening, weights, templates })))
     }
 
     /// The same from a file.
@@ -235,8 +241,7 @@ impl Profile {
 
     /// What HEADERS says of the weight of a kind, as on the wire.
     pub(crate) fn weight(&self, kind: Kind) -> Option<u8> {
-        let weight = self.0.file.kinds.get(Kind::NAMES[kind.index()])?.weight?;
-        u8::try_from(weight.saturating_sub(1)).ok()
+        self.0.weights[kind.index()]
     }
 
     /// Has connections open as the browser's. Its windows stay as they are announced.

@@ -52,7 +52,7 @@ impl Missing {
     }
 }
 
-/// Bytes of a first line and of an added framing field, apart from method and target.
+/// Bytes of a first line, of an added framing field and of the empty line, apart from method and target.
 const SLACK: usize = 80;
 
 pub(super) fn request_head(
@@ -62,7 +62,9 @@ pub(super) fn request_head(
     fields: &Fields,
     missing: Missing,
 ) {
-    out.reserve(method.as_str().len() + target.len() + SLACK);
+    // The whole head at once: growing it piece by piece would copy what is there each time.
+    let lines = fields.lines().map_or(0, <[u8]>::len);
+    out.reserve(method.as_str().len() + target.len() + lines + SLACK);
     out.extend_from_slice(method.as_str().as_bytes());
     out.push(b' ');
     out.extend_from_slice(target.as_bytes());

@@ -214,6 +214,13 @@ impl Client {
         self.conn.peer_spoke.then_some(&self.conn.peer)
     }
 
+    /// Whether an ORIGIN frame came that says whom the server is there for (RFC 8336), so that it may
+    /// [exclude](Self::excludes) others.
+    #[must_use]
+    pub fn names_origins(&self) -> bool {
+        self.conn.origins.is_named()
+    }
+
     /// Whether the server has said which origins it is there for (RFC 8336), and this one, as RFC 6454
     /// section 6.2 writes it, is not among them. About the origin that the connection was made for it says
     /// nothing: that one is always served.

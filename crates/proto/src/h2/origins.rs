@@ -34,6 +34,11 @@ impl OriginSet {
         }
     }
 
+    /// Whether the server has said whom it is there for.
+    pub(super) fn is_named(&self) -> bool {
+        self.origins.is_some()
+    }
+
     /// Whether the server has said whom it is there for, and `origin` is not among them.
     pub(super) fn excludes(&self, origin: &str) -> bool {
         let origins = self.origins.as_ref();

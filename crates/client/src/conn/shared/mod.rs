@@ -96,8 +96,13 @@ impl Shared {
 
     /// Whether it was made for another route than this, whose origin the server says it is not there for
     /// (RFC 8336).
-    pub(crate) fn excludes(&self, route: &RouteRef<'_>, origin: &str) -> bool {
-        self.0.is_anothers(route) && self.0.lock().machine.excludes(origin)
+    pub(crate) fn excludes(&self, route: &RouteRef<'_>, origin: impl FnOnce() -> String) -> bool {
+        // Hardly a server says it, so the origin is written down only where one did.
+        if !self.0.is_anothers(route) || !self.0.lock().machine.names_origins() {
+            return false;
+        }
+        let origin = origin();
+        self.0.lock().machine.excludes(&origin)
     }
 
     /// Whether a stream was ever opened on it.

@@ -6,10 +6,13 @@ use mimus_proto::{
 };
 use toml::{Table, Value};
 
-use super::{Notes, pages};
+use super::{Notes, order, pages};
 use crate::{
     fingerprint::Seen,
-    profile::{Profile, schema::File},
+    profile::{
+        Profile,
+        schema::{File, KindData},
+    },
 };
 
 /// What an opening says, as a profile's file has it, with `hpack` and what else cannot be told as in `near`.
@@ -143,11 +146,22 @@ pub(super) struct Request {
     http2: bool,
     /// Names in lower case, and values.
     fields: Vec<(String, String)>,
+    /// Names as they are spelt, each once.
+    names: Vec<String>,
     /// As in a file: from 1 to 256.
     weight: Option<u16>,
 }
 
 impl Request {
+    pub(super) fn is_http2(&self) -> bool {
+        self.http2
+    }
+
+    /// The names of its fields as they are spelt, each once.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(its, _)| its == name).map(|(_, value)| value.as_str())
     }
@@ -162,16 +176,29 @@ pub(super) fn requests(seen: &[Seen]) -> Vec<Request> {
         let path = pseudo.iter().find(|(name, _)| name == ":path")?;
         let kind = pages::kind(&path.1)?;
         let weight = block.priority.map(|priority| u16::from(priority.weight) + 1);
-        Some(Request { kind, http2: true, fields, weight })
+        let names = each_once(fields.iter().map(|(name, _)| name.clone()));
+        Some(Request { kind, http2: true, fields, names, weight })
     });
     let secure = seen.iter().filter(|seen| seen.hello.is_some());
     let over_http1 = secure.flat_map(|seen| &seen.heads).filter_map(|head| {
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let fields = head.fields.iter().map(|(name, value)| (name.to_lowercase(), said(value)));
         let kind = pages::kind(&head.target)?;
-        Some(Request { kind, http2: false, fields: fields.collect(), weight: None })
+        let names = each_once(head.fields.iter().map(|(name, _)| name.to_owned()));
+        Some(Request { kind, http2: false, fields: fields.collect(), names, weight: None })
     });
     over_http2.chain(over_http1).collect()
+}
+
+/// A name comes twice where Cookie is split.
+fn each_once(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut once = Vec::new();
+    for name in names {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
 }
 
 /// Fields that are the same in each request of a browser.
@@ -229,55 +256,92 @@ pub(super) fn values(requests: &[Request], near: &File, notes: &mut Notes) -> Ta
 
 /// What `[kinds]` says otherwise than `near`: nothing, or of each kind what may be its own, because some are
 /// like others. With priorities in HEADERS a kind that did not come takes the page's weight where `near` has
-/// none.
+/// none, and the order of one that came and has the same in `near`.
 pub(super) fn kinds(requests: &[Request], near: &File, notes: &mut Notes) -> Table {
     let weight_of_page = requests.iter().find_map(|request| request.weight);
-    let (mut kinds, mut differs, mut unseen) = (Table::new(), false, Vec::new());
+    let came = |kind: &str| -> Vec<&Request> {
+        requests.iter().filter(|request| request.kind == kind).collect()
+    };
+    let orders: Vec<(&KindData, Option<Vec<String>>)> = (near.kinds.iter())
+        .map(|(kind, data)| (kind, data, came(kind)))
+        .filter(|(_, _, came)| !came.is_empty())
+        .map(|(kind, data, came)| {
+            let order = order::of(&came, data, near);
+            if order.is_some() {
+                notes.add(&format!("kinds.{kind}.order is what came, and not the nearest's"));
+            }
+            (data, order)
+        })
+        .collect();
+    let reordered = orders.iter().any(|(_, order)| order.is_some());
+    let (mut kinds, mut differs, mut unseen) = (Table::new(), reordered, Vec::new());
     for (kind, data) in &near.kinds {
-        let of_kind = || requests.iter().filter(|request| request.kind == kind);
-        if of_kind().next().is_none() {
+        let of_kind = came(kind);
+        if of_kind.is_empty() {
             unseen.push(kind.as_str());
         }
-        let weight = of_kind().find_map(|request| request.weight).or(data.weight);
-        let weight = weight.or(weight_of_page);
-        differs |= weight != data.weight;
         let mut own = Table::new();
+        let weight = of_kind.iter().find_map(|request| request.weight);
+        let weight = weight.or(data.weight).or(weight_of_page);
+        differs |= weight != data.weight;
         if let Some(weight) = weight {
             own.insert("weight".to_owned(), number(weight.into()));
         }
-        // HTTP/2 says what HTTP/1.1 may leave out.
-        let over_http2 = of_kind().find(|request| request.http2);
-        let mut values = Table::new();
-        let says = |name: &&str| data.order.iter().any(|entry| entry_name(entry) == *name);
-        for name in BY_KIND.into_iter().filter(says) {
-            let known = data.values.get(name).or(near.values.get(name)).map_or("", String::as_str);
-            let value = over_http2.map_or(known, |seen| seen.value(name).unwrap_or_default());
-            differs |= value != known;
-            values.insert(name.to_owned(), Value::String(value.to_owned()));
-        }
+        let values = values_of(&of_kind, data, near, notes);
+        differs |=
+            values.iter().any(|(name, value)| value.as_str() != Some(said_of(name, data, near)));
         own.insert("values".to_owned(), Value::Table(values));
-        kinds.insert(kind.clone(), Value::Table(own));
-        if let Some(other) = of_kind().find(|request| !stands_as(request, &data.order)) {
-            let names: Vec<&str> = other.fields.iter().map(|(name, _)| name.as_str()).collect();
-            notes.add(&format!("kinds.{kind}.order is not that of what came: {}", names.join(" ")));
+        if reordered {
+            let alike = |(other, _): &&(&KindData, _)| std::ptr::eq(*other, data);
+            let equal = |(other, _): &&(&KindData, _)| other.order == data.order;
+            let same = orders.iter().find(alike).or_else(|| orders.iter().find(equal));
+            let order = same.and_then(|(_, order)| order.as_ref()).unwrap_or(&data.order);
+            let order = order.iter().cloned().map(Value::String).collect();
+            own.insert("order".to_owned(), Value::Array(order));
         }
+        kinds.insert(kind.clone(), Value::Table(own));
     }
-    notes.inherited("kinds: the fields' order and spelling");
+    if reordered {
+        notes.inherited("kinds: the places of fields that did not come, and orders in the clear");
+    }
     if !unseen.is_empty() {
         notes.inherited(&format!("kinds that did not come: {}", unseen.join(", ")));
     }
     if differs { kinds } else { Table::new() }
 }
 
+/// What a file says of a field of a kind; nothing where a rule finds it.
+fn said_of<'a>(name: &str, data: &'a KindData, near: &'a File) -> &'a str {
+    data.values.get(name).or(near.values.get(name)).map_or("", String::as_str)
+}
+
+/// The values of a kind that may be its own.
+fn values_of(of_kind: &[&Request], data: &KindData, near: &File, notes: &mut Notes) -> Table {
+    // HTTP/2 says what HTTP/1.1 may leave out.
+    let over_http2 = of_kind.iter().find(|request| request.http2);
+    let mut values = Table::new();
+    let says = |name: &&str| data.order.iter().any(|entry| entry_name(entry) == *name);
+    for name in BY_KIND.into_iter().filter(says) {
+        let known = said_of(name, data, near);
+        let value = over_http2.map_or(known, |seen| seen.value(name).unwrap_or_default());
+        values.insert(name.to_owned(), Value::String(value.to_owned()));
+    }
+    for (name, value) in of_kind.iter().flat_map(|request| &request.fields) {
+        let listed = EVERYWHERE.contains(&&**name) || BY_KIND.contains(&&**name);
+        let known = said_of(name, data, near);
+        if listed || order::is_ruled(name) || known == value || known.starts_with('@') {
+            continue;
+        }
+        if of_kind.iter().any(|other| other.value(name).is_some_and(|its| its != value)) {
+            notes.lost(&format!("{name} of some requests: it varies"));
+            continue;
+        }
+        values.insert(name.clone(), Value::String(value.clone()));
+    }
+    values
+}
+
 /// The name of an entry of an order, in lower case.
 fn entry_name(entry: &str) -> String {
     entry.rsplit(':').next().unwrap_or_default().to_lowercase()
-}
-
-/// Whether the fields stand in this order, which may have others between them.
-fn stands_as(request: &Request, order: &[String]) -> bool {
-    let (here, there) = if request.http2 { ("h2:", "h1:") } else { ("h1:", "h2:") };
-    let entries = order.iter().filter(|entry| !entry.starts_with(there));
-    let mut entries = entries.map(|entry| entry.strip_prefix(here).unwrap_or(entry));
-    request.fields.iter().all(|(name, _)| entries.any(|entry| entry.eq_ignore_ascii_case(name)))
 }

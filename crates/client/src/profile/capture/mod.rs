@@ -2,10 +2,11 @@
 //! [a profile's file](Captured) says of it.
 //!
 //! The ClientHello, the opening of HTTP/2, the values of fields and the weights of requests are derived.
-//! The order and spelling of fields, and what did not come, are those of the profile that is nearest;
-//! [`Captured::notes`] says where that is so.
+//! The order and spelling of fields too, where it is not that of the profile that is nearest. What did not come is that
+//! profile's; [`Captured::notes`] says where that is so.
 
 mod http;
+mod order;
 mod pages;
 mod tls;
 
@@ -181,7 +182,7 @@ impl Who {
         said("verified", "partly".to_owned());
         let source = [
             format!("mimus profile capture, of {:?}", self.user_agent),
-            format!("what did not show, the order of fields too: {}", near.name()),
+            format!("what did not show: {}", near.name()),
         ];
         let source = source.into_iter().map(Value::String).collect();
         file.insert("source".to_owned(), Value::Array(source));

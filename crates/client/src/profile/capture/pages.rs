@@ -33,12 +33,26 @@ pub(super) fn kind(path: &str) -> Option<&'static str> {
     })
 }
 
-/// The second page: it only says that all was seen.
-const AGAIN: &str =
-    "<!doctype html><title>Mimus</title><p>Captured.<script>fetch('/done')</script>\n";
+/// The second page, over HTTP/1.1: it loads the same, and says in the end that all was seen.
+const AGAIN: &str = "<!doctype html><title>Mimus</title><link rel=stylesheet href=/style.css>\
+    <script src=/script.js></script><p>Captured.<img src=/image.svg><iframe src=/frame></iframe>\
+    <script>
+async function run() {
+  await fetch('/fetch').catch(() => 0);
+  await new Promise(end => {
+    const request = new XMLHttpRequest();
+    request.onloadend = end;
+    request.open('GET', '/xhr');
+    request.send();
+  });
+  await fetch('/done');
+}
+addEventListener('load', run);
+</script>
+";
 
-/// Servers whose pages make a browser navigate, load what pages load, open a WebSocket, and connect
-/// several times: each connection is to another port, and there are sessions to resume.
+/// Servers whose pages make a browser navigate, load what pages load, open a WebSocket, do the same over
+/// HTTP/1.1, and connect several times: each connection is to another port, and there are sessions to resume.
 #[derive(Debug)]
 pub struct Pages {
     urls: Vec<String>,
@@ -173,7 +187,7 @@ async function run() {{
     socket.onerror = socket.onclose = end;
     socket.onopen = () => socket.close();
   }});
-  location = '/again';
+  location = 'https://{HOST}:{http1}/again';
 }}
 addEventListener('load', run);
 </script>
