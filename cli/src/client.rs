@@ -53,7 +53,7 @@ pub(crate) fn build(
         .body_limit(flags.output.max_filesize)
         .expect_continue(flags.request.expect100_timeout)
         .auth(credentials(&flags.auth)?);
-    builder = looks(builder, &flags.connection)?;
+    builder = looks(builder, &flags.connection, &flags.tls)?;
     for name in fields.removed() {
         builder = builder.no_default_header(name);
     }
@@ -83,6 +83,7 @@ pub(crate) fn build(
 fn looks(
     mut builder: ClientBuilder<Blocking>,
     flags: &ConnectionFlags,
+    tls: &TlsFlags,
 ) -> Result<ClientBuilder<Blocking>, Failure> {
     if let Some(name) = &flags.look_like {
         builder = builder.profile(profile::named(name)?);
@@ -92,6 +93,9 @@ fn looks(
     }
     if let Some(text) = &flags.akamai {
         builder = builder.akamai(text);
+    }
+    if let Some(ech) = &tls.ech {
+        builder = builder.ech(ech.clone());
     }
     Ok(builder)
 }
@@ -119,7 +123,7 @@ pub(crate) fn for_grpc(flags: &GrpcFlags) -> Result<blocking::Client, Failure> {
         .socket_options(socket_options(&flags.connection)?)
         .coalesce(flags.connection.coalesce)
         .tls(tls(&flags.tls)?);
-    builder = looks(builder, &flags.connection)?;
+    builder = looks(builder, &flags.connection, &flags.tls)?;
     if let Some(path) = &flags.connection.unix_socket {
         builder = builder.unix_socket(path);
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use http::Version;
+use mimus::tls::Ech;
 
 use super::values::{Interface, ResolveRule, UserFlag};
 
@@ -166,6 +167,13 @@ pub(crate) struct TlsFlags {
     /// Saves a round trip. Somebody on the way could send the request again.
     #[arg(long, hide_short_help = true)]
     pub(crate) early_data: bool,
+
+    /// Encrypt the name in the TLS handshake (ECH) with ecl:CONFIG, in base64; false does not
+    ///
+    /// CONFIG is the ech of the host's HTTPS record in DNS. Where the server's keys have changed, those that it gives
+    /// are tried.
+    #[arg(long, value_name = "ecl:CONFIG", value_parser = super::values::ech, hide_short_help = true)]
+    pub(crate) ech: Option<Ech>,
 }
 
 /// The newest TLS to speak.

@@ -6,8 +6,12 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Method;
-use mimus::profile::Kind;
+use mimus::{
+    profile::Kind,
+    tls::{Ech, EchConfigList},
+};
 
 /// A method by its exact name (methods are case-sensitive, RFC 9110 section 9.1).
 pub(crate) fn method(text: &str) -> Result<Method, String> {
@@ -21,6 +25,16 @@ pub(crate) fn kind(text: &str) -> Result<Kind, String> {
          async-script, style, image, favicon, font, beacon, preflight, websocket"
             .to_owned()
     })
+}
+
+/// Encrypted Client Hello, as curl says it.
+pub(crate) fn ech(text: &str) -> Result<Ech, String> {
+    if text == "false" {
+        return Ok(Ech::Off);
+    }
+    let config = text.strip_prefix("ecl:").ok_or("it is ecl: and a configuration, or false")?;
+    let bytes = STANDARD.decode(config).map_err(|e| format!("not in base64: {e}"))?;
+    EchConfigList::from_bytes(bytes).map(Ech::Config).map_err(|e| e.to_string())
 }
 
 /// Seconds, with a fraction if need be.

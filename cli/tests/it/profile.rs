@@ -114,7 +114,8 @@ fn capturing(dir: &Path, args: &[&str]) -> Capturing {
     let said = line(&mut stderr);
     let url = said.split_whitespace().find(|word| word.starts_with("https://")).unwrap().to_owned();
     let said = line(&mut stderr);
-    let authority = said.split_whitespace().find(|word| word.ends_with("ca.pem")).unwrap().to_owned();
+    let authority =
+        said.split_whitespace().find(|word| word.ends_with("ca.pem")).unwrap().to_owned();
     assert!(line(&mut stderr).contains("--ignore-certificate-errors-spki-list="));
     Capturing { child, stderr, url, authority }
 }

@@ -9,7 +9,7 @@ use http::Version;
 use mimus_net::{
     dial::{Override, SocketOptions},
     proxy::Proxies,
-    tls::TlsConfig,
+    tls::{Ech, TlsConfig},
 };
 use mimus_proto::{h1, h2};
 
@@ -81,6 +81,7 @@ pub(crate) struct Transport {
     pub(crate) overrides: Arc<Vec<Override>>,
     pub(crate) tunnel: bool,
     pub(crate) early_data: bool,
+    pub(crate) ech: Ech,
     pub(crate) coalesce: bool,
     pub(crate) http2: Http2,
 }
@@ -106,6 +107,7 @@ impl PartialEq for Transport {
             && self.overrides == other.overrides
             && self.tunnel == other.tunnel
             && self.early_data == other.early_data
+            && self.ech == other.ech
             && self.coalesce == other.coalesce
             && self.http2 == other.http2
     }
@@ -151,6 +153,7 @@ impl Default for Settings {
                 overrides: Arc::default(),
                 tunnel: false,
                 early_data: false,
+                ech: Ech::default(),
                 coalesce: false,
                 http2: Http2::default(),
             }),
@@ -339,6 +342,15 @@ macro_rules! shared_setters {
         /// attacker may replay early data (RFC 8470), so this is off by default.
         pub fn early_data(mut self, on: bool) -> Self {
             self.settings_mut().transport_mut().early_data = on;
+            self
+        }
+
+        /// Encrypted Client Hello (RFC 9849): with a [configuration](mimus_net::tls::EchConfigList) of the server's,
+        /// or by default one from its HTTPS record where the [resolver](crate::ClientBuilder::resolver) can tell (the
+        /// feature `hickory` has one that can; the system's cannot). The profile's meaningless extension takes its
+        /// place where there is none.
+        pub fn ech(mut self, ech: impl Into<mimus_net::tls::Ech>) -> Self {
+            self.settings_mut().transport_mut().ech = ech.into();
             self
         }
 

@@ -165,7 +165,7 @@ impl<'a> RouteRef<'a> {
                 Expects::Shared => vec![H2],
             },
             early_data: early,
-            ech: None,
+            ech: transport.ech.clone(),
         });
         let mut plan = Plan::new(target.dial_host()?, self.port);
         plan.tls = tls;

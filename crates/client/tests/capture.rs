@@ -177,7 +177,8 @@ fn asked(seen: &[Seen]) -> Vec<Asked> {
     let over_http2 = seen.iter().flat_map(|seen| &seen.frames).filter_map(|frame| {
         let Frame::Headers(block) = frame else { return None };
         let fields = block.fields.iter().map(|field| (text(&field.name), text(&field.value)));
-        let (pseudo, fields): (Vec<_>, Vec<_>) = fields.partition(|(name, _)| name.starts_with(':'));
+        let (pseudo, fields): (Vec<_>, Vec<_>) =
+            fields.partition(|(name, _)| name.starts_with(':'));
         let path = pseudo.into_iter().find(|(name, _)| name == ":path")?;
         Some((true, path.1, fields))
     });
@@ -206,10 +207,14 @@ fn an_order_that_is_nobodys_is_what_the_captured_one_has() {
     }
     assert_eq!(was.len(), is.len());
     // What nothing showed has its place all the same.
-    let navigate = captured.toml.parse::<toml::Table>().expect("TOML")["kinds"]["navigate"]["order"].clone();
+    let navigate =
+        captured.toml.parse::<toml::Table>().expect("TOML")["kinds"]["navigate"]["order"].clone();
     let navigate = navigate.as_array().expect("a list").clone();
     for place in ["*", "Cookie", "Content-Type", "sec-ch-ua-arch"] {
-        assert!(navigate.iter().any(|entry| entry.as_str() == Some(place)), "{place}: {navigate:?}");
+        assert!(
+            navigate.iter().any(|entry| entry.as_str() == Some(place)),
+            "{place}: {navigate:?}"
+        );
     }
 }
 

@@ -284,3 +284,47 @@ mod texts {
         assert!(error.contains("the pseudo of an Akamai fingerprint"), "{error}");
     }
 }
+
+/// An ECHConfigList for servers behind `public.test`, with a key that nobody has.
+fn ech_config() -> mimus::tls::EchConfigList {
+    let vector = |bytes: &[u8]| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat();
+    let contents = [
+        &[7, 0, 0x20][..],
+        &vector(&[9; 32]),
+        &vector(&[0, 1, 0, 1]),
+        &[64, 11],
+        b"public.test",
+        &vector(&[]),
+    ];
+    let config = [&[0xfe, 0x0d][..], &vector(&contents.concat())].concat();
+    mimus::tls::EchConfigList::from_bytes(vector(&config)).expect("a configuration")
+}
+
+#[test]
+fn with_a_configuration_the_name_is_not_seen() {
+    let listener =
+        Listener::bind("127.0.0.1:0", &["localhost", "public.test"]).expect("a listener");
+    let tls = TlsConfig::builder().roots(Roots::None).add_ca(listener.authority_pem());
+    let (sender, seen) = channel();
+    let serving = listener.serve(Echo(sender)).expect("a thread");
+    let rig = Rig { serving, tls: tls.build().expect("TLS"), seen };
+    for browser in [None, Some("chrome-156")] {
+        let builder = Client::builder().tls(rig.tls.clone()).timeout(LIMIT).no_proxy();
+        let builder = builder.ech(ech_config());
+        let builder = match browser {
+            Some(browser) => builder.profile(browser),
+            None => builder,
+        };
+        let client = builder.build().expect("a client");
+        // This server has no keys, and a certificate for the public name: the answer is not for us.
+        let error = client.get(rig.url("/")).send().expect_err("a refusal");
+        assert!(format!("{error:#}").contains("it gives no keys to encrypt it with"), "{error:#}");
+        let hello = rig.seen().hello.expect("a ClientHello");
+        assert_eq!(hello.server_name(), Some("public.test"), "{browser:?}");
+        // A call can go without.
+        let open = client.get(rig.url("/")).ech(mimus::tls::Ech::Off);
+        open.send().expect("an answer").text().expect("a body");
+        drop(client);
+        assert_eq!(rig.seen().hello.expect("a ClientHello").server_name(), Some("localhost"));
+    }
+}

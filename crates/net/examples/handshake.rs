@@ -93,7 +93,12 @@ fn serve(ca_path: &str) {
 }
 
 fn plan(config: TlsConfig) -> TlsPlan {
-    TlsPlan { config, alpn: vec![b"h2", b"http/1.1"], early_data: false, ech: None }
+    TlsPlan {
+        config,
+        alpn: vec![b"h2", b"http/1.1"],
+        early_data: false,
+        ech: mimus_net::tls::Ech::Off,
+    }
 }
 
 type Handshake = Box<dyn FnMut(SocketAddr) -> Duration>;

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use crate::tls::EchConfigList;
+
 /// The phase of an exchange in which something happened. Timings, timeouts and errors share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -68,12 +70,13 @@ pub struct DialError {
     kind: DialErrorKind,
     detail: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    ech_retry: Option<EchConfigList>,
 }
 
 impl DialError {
     /// An error of `kind` in `phase`; `detail` says what was attempted, and with whom.
     pub fn new(phase: Phase, kind: DialErrorKind, detail: impl Into<String>) -> Self {
-        DialError { phase, kind, detail: detail.into(), source: None }
+        DialError { phase, kind, detail: detail.into(), source: None, ech_retry: None }
     }
 
     /// An error of the operating system in `phase`. A timed-out operation becomes
@@ -94,6 +97,17 @@ impl DialError {
     ) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    pub(crate) fn with_ech_retry(mut self, configs: Option<EchConfigList>) -> Self {
+        self.ech_retry = configs;
+        self
+    }
+
+    /// The configurations that a server gave which refused the encrypted ClientHello, for one more try over a new
+    /// connection (RFC 9849 section 6.1.6). It proved to be who the refused configuration named.
+    pub fn ech_retry_configs(&self) -> Option<&EchConfigList> {
+        self.ech_retry.as_ref()
     }
 
     /// The phase that failed.

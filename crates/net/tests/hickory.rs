@@ -22,8 +22,9 @@ use mimus_net::{
 
 const A: u16 = 1;
 const AAAA: u16 = 28;
+const HTTPS: u16 = 65;
 
-/// Answers A and AAAA queries for `both.test`, says nothing about `silent.test`, and knows no other
+/// Answers A and AAAA queries for `both.test`, and ones for HTTPS records of some names; says nothing about `silent.test`, and knows no other
 /// name. Returns its port.
 fn name_server() -> u16 {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -49,6 +50,19 @@ fn reply(query: &[u8]) -> Option<Vec<u8>> {
         (b"\x04both\x04test\x00", A) => Ipv4Addr::LOCALHOST.octets().into(),
         (b"\x04both\x04test\x00", AAAA) => Ipv6Addr::LOCALHOST.octets().into(),
         (b"\x06silent\x04test\x00", _) => return None,
+        (b"\x04both\x04test\x00", HTTPS) => service(1, b"\x00", &[(1, b"\x02h2"), (5, b"keys")]),
+        (b"\x05_8443\x06_https\x04both\x04test\x00", HTTPS) => {
+            service(1, b"\x04both\x04test\x00", &[(3, &8443_u16.to_be_bytes()), (5, b"others")])
+        }
+        (b"\x05_8444\x06_https\x04both\x04test\x00", HTTPS) => {
+            service(1, b"\x00", &[(3, &9_u16.to_be_bytes()), (5, b"of another port")])
+        }
+        (b"\x05alias\x04test\x00", HTTPS) => service(0, b"\x04both\x04test\x00", &[]),
+        (b"\x05other\x04test\x00", HTTPS) => service(1, b"\x04both\x04test\x00", &[(5, b"theirs")]),
+        (b"\x06strict\x04test\x00", HTTPS) => {
+            service(1, b"\x00", &[(0, &[0xff, 0]), (5, b"keys"), (0xff00, b"")])
+        }
+        (b"\x05plain\x04test\x00", HTTPS) => service(1, b"\x00", &[(1, b"\x02h2")]),
         _ => Vec::new(),
     };
     let (rcode, answers) = if data.is_empty() { (3, 0) } else { (0, 1) };
@@ -66,6 +80,17 @@ fn reply(query: &[u8]) -> Option<Vec<u8>> {
     Some(reply)
 }
 
+/// RFC 9460 section 2.2.
+fn service(priority: u16, target: &[u8], params: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut data = [&priority.to_be_bytes()[..], target].concat();
+    for (key, value) in params {
+        data.extend(key.to_be_bytes());
+        data.extend((value.len() as u16).to_be_bytes());
+        data.extend(*value);
+    }
+    data
+}
+
 fn resolver(handle: tokio::runtime::Handle) -> HickoryResolver {
     let mut udp = ConnectionConfig::udp();
     udp.port = name_server();
@@ -81,6 +106,20 @@ async fn lookups(rt: support::Rt, resolver: HickoryResolver) {
     assert_eq!(ips, [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()]);
     let error = resolver.resolve("missing.test.", &*rt).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    for (name, port, keys) in [
+        ("both.test.", 443, Some("keys")),
+        ("both.test.", 8443, Some("others")),
+        ("both.test.", 8444, None),
+        ("both.test.", 8445, None),
+        ("alias.test.", 443, None),
+        ("other.test.", 443, None),
+        ("strict.test.", 443, None),
+        ("plain.test.", 443, None),
+        ("missing.test.", 443, None),
+    ] {
+        let found = resolver.ech(name, port, &*rt).await.unwrap();
+        assert_eq!(found.as_deref(), keys.map(str::as_bytes), "{name} {port}");
+    }
 }
 
 #[test]

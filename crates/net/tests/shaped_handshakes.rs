@@ -6,7 +6,10 @@ mod tls_peer;
 use std::{
     io::{self, Write},
     net::SocketAddr,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use boring::{
@@ -15,13 +18,13 @@ use boring::{
     ssl::{AlpnError, Ssl, SslContextBuilder, SslEchKeys, SslMethod, SslRef, select_next_proto},
     x509::X509,
 };
-use bytes::Bytes;
 use foreign_types::{ForeignType as _, ForeignTypeRef as _};
 use mimus_net::{
     DialErrorKind, Socket,
-    dial::TlsPlan,
+    dial::{DialTimeouts, Dialer, Plan, StaticResolver, TlsPlan},
+    rt::Blocking,
     tls::{
-        self, BORINGSSL_IS_PATCHED, ClientHello, TlsConfig,
+        self, BORINGSSL_IS_PATCHED, ClientHello, Ech, EchConfigList, TlsConfig,
         client_hello::{CertificateCompression, Extension},
     },
 };
@@ -292,7 +295,7 @@ fn ech_config(key: &HpkeKey) -> Vec<u8> {
     config
 }
 
-fn ech_server(identity: &Identity, seed: u8) -> (SocketAddr, Bytes) {
+fn ech_server(identity: &Identity, seed: u8) -> (SocketAddr, EchConfigList) {
     let key = || HpkeKey::dhkem_p256_sha256(&[seed; 32]).unwrap();
     let config = ech_config(&key());
     let list = [&(config.len() as u16).to_be_bytes()[..], &config].concat();
@@ -301,7 +304,7 @@ fn ech_server(identity: &Identity, seed: u8) -> (SocketAddr, Bytes) {
         keys.add_key(true, &config, key()).unwrap();
         context.set_ech_keys(&keys.build()).unwrap();
     };
-    (boring_server(identity, shape, |_| {}), list.into())
+    (boring_server(identity, shape, |_| {}), EchConfigList::from_bytes(list).unwrap())
 }
 
 #[test]
@@ -309,7 +312,7 @@ fn a_name_travels_encrypted_to_who_has_the_key() {
     let ca = Authority::new();
     let (server, list) = ech_server(&ca.issue(&["bird.test"]), 1);
     let config = ca.client().client_hello(chromium()).build().unwrap();
-    let plan = TlsPlan { ech: Some(list), alpn: vec![b"h2"], ..plan(&config) };
+    let plan = TlsPlan { ech: list.into(), alpn: vec![b"h2"], ..plan(&config) };
     let bird = host("bird.test");
     let sees = |name: &[u8]| {
         let flight = tls::first_flight(&plan, &bird, 443).unwrap();
@@ -338,8 +341,66 @@ fn a_name_travels_encrypted_to_who_has_the_key() {
             let refused = error.to_string().contains("refused the encrypted ClientHello");
             assert_eq!(refused, kind == DialErrorKind::Tls, "{error}");
         }
-        let plan = TlsPlan { ech: Some(Bytes::from_static(b"no list")), ..plan.clone() };
-        let error = tls::connect(tcp(server).await, &plan, &bird, 1).await.unwrap_err();
-        assert_eq!(error.kind(), DialErrorKind::Config);
+    });
+}
+
+#[test]
+fn keys_that_have_changed_are_asked_for_once_more() {
+    let ca = Authority::new();
+    let (_, stale) = ech_server(&ca.issue(&["public.test"]), 1);
+    let (server, fresh) = ech_server(&ca.issue(&["bird.test", "public.test"]), 2);
+    let mute = boring_server(&ca.issue(&["bird.test", "public.test"]), |_| {}, |_| {});
+    let mut hellos = vec![chromium()];
+    hellos.extend(BORINGSSL_IS_PATCHED.then(firefox));
+    for hello in hellos {
+        let config = ca.client().client_hello(hello).build().unwrap();
+        let plan = |addr: SocketAddr, ech: Ech| {
+            let tls = TlsPlan { ech, alpn: vec![b"h2"], ..plan(&config) };
+            Plan::new(host("bird.test"), addr.port()).with_tls(tls)
+        };
+        run(async {
+            let table = StaticResolver::new().with("bird.test", [server.ip()]);
+            let dialer = |table: StaticResolver| {
+                Dialer::new(Arc::new(Blocking)).with_resolver(Arc::new(table))
+            };
+            let limits = DialTimeouts::default();
+            for (table, ech) in [
+                (table.clone(), Ech::Config(fresh.clone())),
+                (table.clone(), Ech::Config(stale.clone())),
+                (table.clone().with_ech("bird.test", fresh.as_bytes().to_vec()), Ech::Record),
+                (table.clone().with_ech("bird.test", stale.as_bytes().to_vec()), Ech::Record),
+            ] {
+                let mut dialed = dialer(table).dial(&plan(server, ech), &limits).await.unwrap();
+                ping(&mut *dialed.socket).await;
+                assert!(dialed.tls.unwrap().ech_accepted);
+            }
+            for (table, ech) in [
+                (table.clone(), Ech::Record),
+                (table.clone().with_ech("bird.test", b"no list".to_vec()), Ech::Record),
+                (table.clone().with_ech("bird.test", stale.as_bytes().to_vec()), Ech::Off),
+            ] {
+                let dialed = dialer(table).dial(&plan(server, ech), &limits).await.unwrap();
+                assert!(!dialed.tls.unwrap().ech_accepted);
+            }
+            // Who gives no keys is not told the name in the clear.
+            let gone = plan(mute, Ech::Config(stale.clone()));
+            let error = dialer(table).dial(&gone, &limits).await.unwrap_err();
+            assert!(error.to_string().contains("it gives no keys to encrypt it with"), "{error}");
+            assert_eq!(error.kind(), DialErrorKind::Tls);
+        });
+    }
+}
+
+#[test]
+fn keys_are_taken_from_nobody_but_the_name_in_the_configuration() {
+    let ca = Authority::new();
+    let (_, stale) = ech_server(&ca.issue(&["public.test"]), 1);
+    let (server, _) = ech_server(&ca.issue(&["bird.test"]), 2);
+    let config = ca.client().build().unwrap();
+    let tls = TlsPlan { ech: stale.into(), ..plan(&config) };
+    run(async {
+        let error = tls::connect(tcp(server).await, &tls, &host("bird.test"), 1).await.unwrap_err();
+        assert_eq!(error.kind(), DialErrorKind::Certificate, "{error}");
+        assert_eq!(error.ech_retry_configs(), None);
     });
 }

@@ -1,12 +1,18 @@
 //! The way from a [`Plan`] to a [`Dialed`], phase by phase.
 
 use std::{
+    borrow::Cow,
+    future::{Future, poll_fn},
     io,
     net::{IpAddr, SocketAddr},
     path::Path,
+    pin::pin,
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
+
+use bytes::Bytes;
 
 use super::{
     ConnectErrors, DialTimeouts, DialTimings, Dialed, Dialer, Host, Override, Plan, Race, Resolve,
@@ -16,7 +22,7 @@ use crate::{
     DialError, DialErrorKind, Phase, Runtime, Socket,
     proxy::{self, Proxy, ProxyKind},
     rt::{Endpoint, OptionError, within},
-    tls::{self, TlsConfig},
+    tls::{self, Ech, EchConfigList, TlsConfig},
 };
 
 type Stream = Box<dyn Socket>;
@@ -63,8 +69,42 @@ impl Dialer {
             DialError::new(Phase::Connect, DialErrorKind::Config, detail).caused_by(e)
         })?;
         let timings = DialTimings::default();
-        Ok(Dial { dialer: self, plan, timeouts, addrs: None, timings })
+        Ok(Dial { dialer: self, plan, timeouts, addrs: None, record: None, timings })
     }
+}
+
+/// How long addresses wait for the HTTPS record that was asked for together with them.
+const RECORD_DELAY: Duration = Duration::from_millis(50);
+
+/// Both answers; no record where it takes much longer than the addresses, cannot be had, or has no keys of use.
+async fn with_record(
+    runtime: &dyn Runtime,
+    addrs: impl Future<Output = io::Result<Vec<IpAddr>>>,
+    record: impl Future<Output = io::Result<Option<Bytes>>>,
+) -> (io::Result<Vec<IpAddr>>, Option<EchConfigList>) {
+    let (mut addrs, mut record) = (pin!(addrs), pin!(record));
+    let mut found = None;
+    let addrs = poll_fn(|cx| {
+        if found.is_none()
+            && let Poll::Ready(answer) = record.as_mut().poll(cx)
+        {
+            found = Some(answer);
+        }
+        addrs.as_mut().poll(cx)
+    });
+    let addrs = addrs.await;
+    if addrs.is_ok() && found.is_none() {
+        found = within(runtime, Some(Instant::now() + RECORD_DELAY), record).await;
+    }
+    let list = found.and_then(|answer| match answer {
+        Ok(list) => list,
+        Err(error) => {
+            tracing::debug!(%error, "no HTTPS record");
+            None
+        }
+    });
+    // RFC 9460 section 2.2: a record that is malformed is as good as none.
+    (addrs, list.and_then(|list| EchConfigList::from_bytes(list).ok()))
 }
 
 /// One dial under way. Dropping it closes whatever was open.
@@ -75,6 +115,8 @@ pub struct Dial<'a> {
     timeouts: &'a DialTimeouts,
     /// The origin's, where they were asked for ahead.
     addrs: Option<Vec<SocketAddr>>,
+    /// What the origin's HTTPS record says.
+    record: Option<EchConfigList>,
     timings: DialTimings,
 }
 
@@ -98,6 +140,20 @@ impl Dial<'_> {
     /// # Errors
     /// As [`Dialer::dial`].
     pub async fn finish(mut self) -> Result<Dialed, DialError> {
+        let mut socket = match self.attempt(None).await {
+            Err(error) if error.ech_retry_configs().is_some() => {
+                tracing::debug!(%error, "trying the keys that it gives");
+                self.attempt(error.ech_retry_configs().cloned()).await?
+            }
+            done => done?,
+        };
+        socket.set_deadline(None);
+        let tls = self.plan.tls.as_ref().and_then(|_| socket.tls().cloned());
+        Ok(Dialed { socket, timings: self.timings, tls })
+    }
+
+    /// One connection, up to the end of the handshake; `retry` are the keys that a server gave which refused others.
+    async fn attempt(&mut self, retry: Option<EchConfigList>) -> Result<Stream, DialError> {
         let plan = self.plan;
         let mut socket = match (&plan.unix, &plan.proxy) {
             (None, None) => self.connect(&plan.host, plan.port).await?,
@@ -107,13 +163,16 @@ impl Dial<'_> {
         };
         if let Some(tls) = &plan.tls {
             self.prepare(&tls.config).await;
+            let given = retry.or_else(|| self.record.take());
+            let tls = match given {
+                None => Cow::Borrowed(tls),
+                Some(list) => Cow::Owned(TlsPlan { ech: Ech::Config(list), ..tls.clone() }),
+            };
             let start = Instant::now();
-            socket = self.secure(socket, tls, &plan.host, plan.port).await?;
+            socket = self.secure(socket, &tls, &plan.host, plan.port).await?;
             self.timings.tls = Some(start.elapsed());
         }
-        socket.set_deadline(None);
-        let tls = plan.tls.as_ref().and_then(|_| socket.tls().cloned());
-        Ok(Dialed { socket, timings: self.timings, tls })
+        Ok(socket)
     }
 
     /// The transport connection to a host.
@@ -211,7 +270,7 @@ impl Dial<'_> {
         };
         let config = self.plan.proxy_tls.clone().ok_or_else(missing)?;
         // CONNECT is spoken in HTTP/1.1 here, whatever the origin's ALPN is.
-        Ok(Some(TlsPlan { config, alpn: vec![b"http/1.1"], early_data: false, ech: None }))
+        Ok(Some(TlsPlan { config, alpn: vec![b"http/1.1"], early_data: false, ech: Ech::Off }))
     }
 
     /// Has the first use of a TLS configuration paid for off the reactor.
@@ -260,7 +319,18 @@ impl Dial<'_> {
         let limit = Limit::new(self.timeouts.resolve, self.timeouts.total, start);
         let runtime = &*self.dialer.runtime;
         let lookup = self.dialer.resolver.resolve(name, runtime);
-        let outcome = within(runtime, limit.at, lookup).await;
+        let outcome = match self.wants_record(host) {
+            false => within(runtime, limit.at, lookup).await,
+            true => {
+                let record = self.dialer.resolver.ech(name, port, runtime);
+                let both = with_record(runtime, lookup, record);
+                let both = within(runtime, limit.at, both).await;
+                both.map(|(ips, record)| {
+                    self.record = record;
+                    ips
+                })
+            }
+        };
         let spent = self.timings.resolve.unwrap_or_default() + start.elapsed();
         self.timings.resolve = Some(spent);
         match outcome {
@@ -269,6 +339,13 @@ impl Dial<'_> {
             Some(Err(e)) => Err(resolve_error(name, e)),
             None => Err(limit.exceeded(Phase::Resolve, name)),
         }
+    }
+
+    /// Whether `host` is one whose HTTPS record may have keys that are asked for. Over a proxy it resolves names.
+    fn wants_record(&self, host: &Host) -> bool {
+        let plan = self.plan;
+        let asks = plan.tls.as_ref().is_some_and(|tls| tls.ech == Ech::Record);
+        asks && plan.proxy.is_none() && *host == plan.host
     }
 
     fn overridden(&self, name: &str, port: u16) -> Option<Vec<SocketAddr>> {

@@ -25,7 +25,7 @@ pub use resolve::{StaticResolver, SystemResolver};
 use crate::{
     Runtime, Socket,
     proxy::Proxy,
-    tls::{TlsConfig, TlsInfo},
+    tls::{Ech, TlsConfig, TlsInfo},
 };
 
 /// Options of a transport socket. `None` leaves the system's default.
@@ -159,9 +159,9 @@ pub struct TlsPlan {
     pub alpn: Vec<&'static [u8]>,
     /// Offer early data (0-RTT) when a resumed session allows it.
     pub early_data: bool,
-    /// The server's ECHConfigList (RFC 9849 section 4), as its HTTPS record has it: the host's name then
-    /// travels encrypted. A list of nothing that BoringSSL supports is as good as none.
-    pub ech: Option<Bytes>,
+    /// Whether the host's name travels encrypted. [`tls::connect`](crate::tls::connect) asks for no records: to it
+    /// [`Ech::Record`] is [`Ech::Off`].
+    pub ech: Ech,
 }
 
 /// A name to addresses. Implementations must not block the reactor.
@@ -173,6 +173,18 @@ pub trait Resolve: fmt::Debug + Send + Sync + 'static {
         name: &'a str,
         runtime: &'a dyn Runtime,
     ) -> crate::BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
+
+    /// The ECHConfigList of the HTTPS record of `name`, for who connects to `port` of its addresses (RFC 9460, RFC
+    /// 9848). None where there is none, and from resolvers that ask for no such records.
+    fn ech<'a>(
+        &'a self,
+        name: &'a str,
+        port: u16,
+        runtime: &'a dyn Runtime,
+    ) -> crate::BoxFuture<'a, std::io::Result<Option<Bytes>>> {
+        let _ = (name, port, runtime);
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// What dials: a runtime, a resolver, and overrides.

@@ -6,6 +6,8 @@ use std::{
     net::{IpAddr, ToSocketAddrs},
 };
 
+use bytes::Bytes;
+
 use super::{Resolve, oneshot};
 use crate::{BoxFuture, Runtime};
 
@@ -62,6 +64,7 @@ fn not_found(error: io::Error) -> io::Error {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StaticResolver {
     names: HashMap<String, Vec<IpAddr>>,
+    ech: HashMap<String, Bytes>,
 }
 
 impl StaticResolver {
@@ -76,6 +79,13 @@ impl StaticResolver {
         self.names.entry(name.to_ascii_lowercase()).or_default().extend(ips);
         self
     }
+
+    /// Has `name` (case does not matter) have an HTTPS record with this ECHConfigList, for every port.
+    #[must_use]
+    pub fn with_ech(mut self, name: &str, list: impl Into<Bytes>) -> Self {
+        self.ech.insert(name.to_ascii_lowercase(), list.into());
+        self
+    }
 }
 
 impl Resolve for StaticResolver {
@@ -87,6 +97,16 @@ impl Resolve for StaticResolver {
         let ips = self.names.get(&name.to_ascii_lowercase()).cloned().unwrap_or_default();
         Box::pin(std::future::ready(Ok(ips)))
     }
+
+    fn ech<'a>(
+        &'a self,
+        name: &'a str,
+        _: u16,
+        _: &'a dyn Runtime,
+    ) -> BoxFuture<'a, io::Result<Option<Bytes>>> {
+        let list = self.ech.get(&name.to_ascii_lowercase()).cloned();
+        Box::pin(std::future::ready(Ok(list)))
+    }
 }
 
 #[cfg(feature = "hickory")]
@@ -96,7 +116,15 @@ pub use hickory::HickoryResolver;
 mod hickory {
     use std::{fmt, io, net::IpAddr};
 
-    use hickory_resolver::{TokioResolver, net::NetError};
+    use bytes::Bytes;
+    use hickory_resolver::{
+        TokioResolver,
+        net::NetError,
+        proto::rr::{
+            RData, Record, RecordType,
+            rdata::svcb::{SVCB, SvcParamKey, SvcParamValue},
+        },
+    };
     use tokio::{
         runtime::Handle,
         task::{JoinError, JoinHandle},
@@ -150,6 +178,69 @@ mod hickory {
             let lookup = Cancelled(self.handle.spawn(lookup));
             Box::pin(async { lookup.join().await.map_err(io::Error::other)? })
         }
+
+        fn ech<'a>(
+            &'a self,
+            name: &'a str,
+            port: u16,
+            _: &'a dyn Runtime,
+        ) -> BoxFuture<'a, io::Result<Option<Bytes>>> {
+            // RFC 9460 section 9.1: the port is part of the name, unless it is the usual one.
+            let name = match port {
+                443 => name.to_owned(),
+                port => format!("_{port}._https.{name}"),
+            };
+            let resolver = self.resolver.clone();
+            let lookup = async move {
+                match resolver.lookup(name, RecordType::HTTPS).await {
+                    Ok(found) => Ok(ech_of(found.answers(), port)),
+                    Err(e) if is_not_found(&e) => Ok(None),
+                    Err(e) => Err(io::Error::other(e)),
+                }
+            };
+            let lookup = Cancelled(self.handle.spawn(lookup));
+            Box::pin(async { lookup.join().await.map_err(io::Error::other)? })
+        }
+    }
+
+    /// The keys in the best of the records that are about the addresses of the name itself: we connect to no
+    /// others.
+    fn ech_of(answers: &[Record], port: u16) -> Option<Bytes> {
+        let records = || {
+            answers.iter().filter_map(|record| match &record.data {
+                RData::HTTPS(https) => Some((&record.name, &https.0)),
+                _ => None,
+            })
+        };
+        // RFC 9460 section 2.4.1: one in AliasMode makes the others void.
+        if records().any(|(_, record)| record.svc_priority == 0) {
+            return None;
+        }
+        let own = records().filter(|(name, record)| {
+            (record.target_name.is_root() || record.target_name == **name) && serves(record, port)
+        });
+        let (_, best) = own.min_by_key(|(_, record)| record.svc_priority)?;
+        best.svc_params.iter().find_map(|(_, value)| match value {
+            SvcParamValue::EchConfigList(list) => Some(list.0.clone().into()),
+            _ => None,
+        })
+    }
+
+    /// Whether a record is about this port, and asks for nothing that is not heeded (RFC 9460 section 8).
+    fn serves(record: &SVCB, port: u16) -> bool {
+        const HEEDED: [SvcParamKey; 6] = [
+            SvcParamKey::Alpn,
+            SvcParamKey::NoDefaultAlpn,
+            SvcParamKey::Port,
+            SvcParamKey::Ipv4Hint,
+            SvcParamKey::EchConfigList,
+            SvcParamKey::Ipv6Hint,
+        ];
+        record.svc_params.iter().all(|(_, value)| match value {
+            SvcParamValue::Port(its) => *its == port,
+            SvcParamValue::Mandatory(keys) => keys.0.iter().all(|key| HEEDED.contains(key)),
+            _ => true,
+        })
     }
 
     async fn look_up(resolver: &TokioResolver, name: &str) -> io::Result<Vec<IpAddr>> {

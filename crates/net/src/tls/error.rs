@@ -10,7 +10,9 @@ use boring::{
     x509::{X509NameRef, X509Ref, X509VerifyError},
 };
 use boring_sys as ffi;
+use bytes::Bytes;
 
+use super::EchConfigList;
 use crate::{DialError, DialErrorKind, Phase};
 
 /// How many of a certificate's names are worth listing.
@@ -24,6 +26,7 @@ pub struct TlsError {
     kind: DialErrorKind,
     detail: String,
     source: Option<ErrorStack>,
+    ech_retry: Option<EchConfigList>,
 }
 
 impl TlsError {
@@ -33,7 +36,7 @@ impl TlsError {
     }
 
     fn protocol(detail: impl Into<String>, source: Option<ErrorStack>) -> Self {
-        TlsError { kind: DialErrorKind::Tls, detail: detail.into(), source }
+        TlsError { kind: DialErrorKind::Tls, detail: detail.into(), source, ech_retry: None }
     }
 
     /// What BoringSSL said of the connection with `peer` while it was in the handshake.
@@ -47,13 +50,25 @@ impl TlsError {
                 kind: DialErrorKind::Certificate,
                 detail: format!("the certificate of {peer} is not accepted: {reason}"),
                 source: None,
+                ech_retry: None,
             };
         }
         if has_reason(error, ffi::SSL_R_ECH_REJECTED) {
-            let detail = format!("{peer} refused the encrypted ClientHello: its keys have changed");
-            return TlsError::protocol(detail, None);
+            return TlsError::ech_rejected(peer, ssl);
         }
         TlsError::of_stack(peer, error)
+    }
+
+    /// The server has other keys, or none; that it is who it has to be is known.
+    fn ech_rejected(peer: &str, ssl: &SslRef) -> Self {
+        let given = ssl.get_ech_retry_configs().map(Bytes::copy_from_slice);
+        let given = given.and_then(|list| EchConfigList::from_bytes(list).ok());
+        let why = match given {
+            Some(_) => "its keys have changed",
+            None => "it gives no keys to encrypt it with",
+        };
+        let detail = format!("{peer} refused the encrypted ClientHello: {why}");
+        TlsError { ech_retry: given, ..TlsError::protocol(detail, None) }
     }
 
     /// What BoringSSL said of the connection with `peer`, whenever it was.
@@ -120,10 +135,13 @@ pub(super) fn dial_error(peer: &str, error: io::Error) -> DialError {
         return DialError::io(Phase::Tls, format!("with {peer}"), error);
     }
     match error.downcast::<TlsError>() {
-        Ok(TlsError { kind, detail, source: Some(source) }) => {
-            DialError::new(Phase::Tls, kind, detail).caused_by(source)
+        Ok(TlsError { kind, detail, source, ech_retry }) => {
+            let error = DialError::new(Phase::Tls, kind, detail).with_ech_retry(ech_retry);
+            match source {
+                Some(source) => error.caused_by(source),
+                None => error,
+            }
         }
-        Ok(TlsError { kind, detail, source: None }) => DialError::new(Phase::Tls, kind, detail),
         Err(error) => DialError::io(Phase::Tls, format!("with {peer}"), error),
     }
 }

@@ -19,7 +19,7 @@ use boring::{
 };
 
 use super::{
-    ClientHello,
+    ClientHello, Ech,
     client_hello::CertificateCompression,
     config::{Settings, log_keys},
     early, roots,
@@ -97,8 +97,8 @@ pub(super) fn configure(plan: &TlsPlan, host: &Host, port: u16) -> Result<Ssl, D
         if !alpn.is_empty() {
             ssl.set_alpn_protos(&alpn)?;
         }
-        if let Some(list) = &plan.ech {
-            ssl.set_ech_config_list(list)?;
+        if let Ech::Config(list) = &plan.ech {
+            ssl.set_ech_config_list(list.as_bytes())?;
         }
         let resumption = plan.config.settings().resumption;
         let psk = resumption && resume(&mut ssl, plan, &peer, port)?;

@@ -9,6 +9,7 @@ pub mod client_hello;
 mod compression;
 mod config;
 mod early;
+mod ech;
 mod error;
 mod hello;
 #[cfg(feature = "listen")]
@@ -30,6 +31,7 @@ use machine::TlsMachine;
 pub use client_hello::{ClientHello, ClientHelloError};
 pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
 pub use early::EarlyData;
+pub use ech::{Ech, EchConfigError, EchConfigList};
 pub use error::TlsError;
 pub use patch::BORINGSSL_IS_PATCHED;
 pub use socket::TlsSocket;

@@ -218,7 +218,12 @@ pub async fn tcp(addr: SocketAddr) -> Box<dyn Socket> {
 }
 
 pub fn plan(config: &TlsConfig) -> TlsPlan {
-    TlsPlan { config: config.clone(), alpn: Vec::new(), early_data: false, ech: None }
+    TlsPlan {
+        config: config.clone(),
+        alpn: Vec::new(),
+        early_data: false,
+        ech: mimus_net::tls::Ech::Off,
+    }
 }
 
 pub fn host(name: &str) -> Host {
