@@ -345,11 +345,11 @@ macro_rules! shared_setters {
             self
         }
 
-        /// Encrypted Client Hello (RFC 9849): with a [configuration](mimus_net::tls::EchConfigList) of the server's,
+        /// Encrypted Client Hello (RFC 9849): with a [configuration](crate::tls::EchConfigList) of the server's,
         /// or by default one from its HTTPS record where the [resolver](crate::ClientBuilder::resolver) can tell (the
         /// feature `hickory` has one that can; the system's cannot). The profile's meaningless extension takes its
         /// place where there is none.
-        pub fn ech(mut self, ech: impl Into<mimus_net::tls::Ech>) -> Self {
+        pub fn ech(mut self, ech: impl Into<$crate::tls::Ech>) -> Self {
             self.settings_mut().transport_mut().ech = ech.into();
             self
         }

@@ -184,7 +184,7 @@ mod texts {
     /// Of Chromium 131, in an order of one of its connections.
     const CHROMIUM: &str = "771,4865-4866-4867-49195-49199-49196-49200-52393-52392-49171-49172-156-157-47-53,\
          17513-65037-0-5-10-11-13-16-18-23-27-35-43-45-51-65281,4588-29-23-24,0";
-    /// Of Firefox 153.
+    /// Of Firefox 140.
     const FIREFOX: &str = "771,4865-4867-4866-49195-49199-52393-52392-49196-49200-49162-49161-49171-49172-156-157-47-53,\
          0-23-65281-10-11-35-16-5-34-18-51-43-13-45-28-27-65037,4588-29-23-24-25-256-257,0";
     /// Nobody's.
@@ -210,7 +210,7 @@ mod texts {
             return;
         }
         let rig = rig();
-        for (text, name) in [(CHROMIUM, "chrome-131"), (FIREFOX, "firefox-153")] {
+        for (text, name) in [(CHROMIUM, "chrome-131"), (FIREFOX, "firefox-140")] {
             let profile = Profile::named(name).expect("a profile");
             let browser = profile.client_hello().expect("a ClientHello");
             let seen = seen_of(&rig, Client::builder().ja3(text));
