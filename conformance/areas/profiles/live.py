@@ -96,15 +96,19 @@ def hello(lab, kind):
         expect(one.ech in ech_of(build, "h2"), f"GREASE ECH of {one.ech}")
 
 
+def flight(record):
+    """Its frames to the first request. Firefox connects before it knows what to ask: when Go's SETTINGS are there
+    first, it confirms their size of the table, which who asks at once cannot know."""
+    frames = wire.first_flight(wire.frames(record.app))
+    if wire.settings_were_known(record.app):
+        return [wire.without_size_updates(frame) for frame in frames]
+    return frames
+
+
 @each_browser("HTTP/2, page")
 def over_h2(lab, kind):
     our, its = ours(lab, kind, "h2")
-    mine, theirs = (wire.first_flight(wire.frames(record.app)) for record in (our, its))
-    if wire.settings_were_known(its.app):
-        # Firefox connects before it knows what to ask. When Go's SETTINGS are there first, it confirms their
-        # size of the table, which we, who ask at once, cannot know.
-        theirs = [wire.without_size_updates(frame) for frame in theirs]
-    wire.expect_frames(mine, theirs)
+    wire.expect_frames(flight(our), flight(its))
 
 
 @each_browser("HTTP/1.1")
