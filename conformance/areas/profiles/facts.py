@@ -38,6 +38,9 @@ def _builds() -> list[Build]:
 
 BUILDS = _builds()
 
+# What public tables print of browsers of which there is no capture; the profiles' files name the tables.
+PUBLISHED: dict[str, dict] = json.loads((HERE / "published.json").read_text())
+
 # Those that are for a platform; the others are what these extend.
 PROFILES = sorted(
     path.stem

@@ -13,46 +13,28 @@ from harness.client import Run
 from harness.lab import Lab
 
 from areas.profiles import wire
-from areas.profiles.facts import BUILDS, HERE, PROFILES, Build, ech_of
+from areas.profiles.facts import BUILDS, HERE, PROFILES, PUBLISHED, Build, ech_of
 from areas.profiles.hello import GREASE, PSK, Hello
 from areas.profiles.servers import H1, H2, Record, Recorder, port_of
 
 book = Book()
 
 CONNECTIONS, QUICK = 50, 10
-KNOWN_MARK = "known to differ"
-
-# What a build is known to do otherwise. Such a check must fail: when it passes, its line goes.
-KNOWN = {
-    "WebSocket hello": (
-        [build.name for build in BUILDS if build.is_firefox],
-        "Firefox offers h2 and http/1.1 for a WebSocket to a host that it has no connection to; here it is "
-        "http/1.1 alone",
-    ),
-}
-
 
 def each_build(what: str, has: Callable[[Build], bool] = lambda _: True) -> Callable:
     """Adds a check for each build of which this is known, and that is captured."""
 
     def add(run: Callable) -> Callable:
         for build in filter(has, BUILDS):
-            book.check(f"{build.profile}: {what}", "go-capture")(partial(run_known, run, what, build))
+            book.check(f"{build.profile}: {what}", "go-capture")(partial(of_build, run, build))
         return run
 
     return add
 
 
-def run_known(run: Callable, what: str, build: Build, lab: Lab) -> None:
+def of_build(run: Callable, build: Build, lab: Lab) -> None:
     with_profiles(lab)
-    names, reason = KNOWN.get(what, ((), ""))
-    if build.name not in names:
-        return run(lab, build)
-    try:
-        run(lab, build)
-    except Failed:
-        raise Skipped(f"{KNOWN_MARK}: {reason}") from None
-    raise Failed("does not differ any more: take it out of KNOWN")
+    run(lab, build)
 
 
 def with_profiles(lab: Lab) -> None:
@@ -341,7 +323,7 @@ def kin(profile: str) -> Build:
 
 
 BY_NAME = {build.name: build for build in BUILDS}
-OTHERS = [name for name in PROFILES if name not in {build.profile for build in BUILDS}]
+OTHERS = [name for name in PROFILES if name not in PUBLISHED and name not in {build.profile for build in BUILDS}]
 
 
 def other_hello(profile: str, lab: Lab) -> None:
@@ -358,6 +340,33 @@ def other_opening(profile: str, lab: Lab) -> None:
 for _name in OTHERS:
     book.check(f"{_name}: fields, GREASE", "go-capture")(partial(other_hello, _name))
     book.check(f"{_name}: HTTP/2 opening", "go-capture")(partial(other_opening, _name))
+
+
+# Profiles of browsers that nobody captured for us, against what public tables print.
+def published_prints(profile: str, lab: Lab) -> None:
+    with_profiles(lab)
+    for _ in range(3):
+        hello = page_of(lab, profile).hello
+        for what in ("ja4", "ja3n", "peetprint"):
+            expect_eq(what, getattr(hello, what), PUBLISHED[profile][what])
+
+
+def published_order(profile: str, lab: Lab) -> None:
+    with_profiles(lab)
+    expect_eq("order of extensions", page_of(lab, profile).hello.order, PUBLISHED[profile]["order"])
+
+
+def published_opening(profile: str, lab: Lab) -> None:
+    with_profiles(lab)
+    theirs = PUBLISHED[profile]
+    expected = wire.opening(theirs["settings"], theirs["window_increment"])
+    wire.expect_frames(wire.frames(page_of(lab, profile).app)[: len(expected)], expected)
+
+
+for _name in PUBLISHED:
+    book.check(f"{_name}: JA4, JA3N, peetprint", "go-capture")(partial(published_prints, _name))
+    book.check(f"{_name}: order", "go-capture")(partial(published_order, _name))
+    book.check(f"{_name}: HTTP/2 opening", "go-capture")(partial(published_opening, _name))
 
 
 @book.check("the profiles that are checked are those that there are")

@@ -96,13 +96,17 @@ def expect_hello(build: Build, our: Record, its: Record) -> None:
         expect(one.ech in ech_of(build, "h2"), f"GREASE ECH of {one.ech}")
 
 
+def flight(record: Record) -> list[wire.Frame]:
+    """Its frames to the first request. Firefox connects before it knows what to ask: when Go's SETTINGS are there
+    first, it confirms their size of the table, which who asks at once cannot know."""
+    frames = wire.first_flight(wire.frames(record.app))
+    if wire.settings_were_known(record.app):
+        return [wire.without_size_updates(frame) for frame in frames]
+    return frames
+
+
 def expect_http2(our: Record, its: Record) -> None:
-    mine, theirs = (wire.first_flight(wire.frames(record.app)) for record in (our, its))
-    if wire.settings_were_known(its.app):
-        # Firefox connects before it knows what to ask. When Go's SETTINGS are there first, it confirms their
-        # size of the table, which we, who ask at once, cannot know.
-        theirs = [wire.without_size_updates(frame) for frame in theirs]
-    wire.expect_frames(mine, theirs)
+    wire.expect_frames(flight(our), flight(its))
 
 
 def expect_http1(our: Record, its: Record) -> None:

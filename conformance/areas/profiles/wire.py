@@ -64,6 +64,13 @@ def without_size_updates(frame: bytes) -> bytes:
     return (len(block) + 5).to_bytes(3) + frame[3:14] + block
 
 
+def opening(settings: list[tuple[int, int]], increment: int) -> list[bytes]:
+    """SETTINGS, and a WINDOW_UPDATE of the connection (RFC 9113 sections 6.5 and 6.9)."""
+    payload = b"".join(number.to_bytes(2) + value.to_bytes(4) for number, value in settings)
+    first = len(payload).to_bytes(3) + bytes([SETTINGS, 0]) + bytes(4) + payload
+    return [first, (4).to_bytes(3) + bytes([WINDOW_UPDATE, 0]) + bytes(4) + increment.to_bytes(4)]
+
+
 def title(frame: bytes) -> str:
     return f"{KINDS.get(frame[3], frame[3])} flags {frame[4]:#x} stream {int.from_bytes(frame[5:9])}"
 

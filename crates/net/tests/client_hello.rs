@@ -382,7 +382,7 @@ fn refused(hello: ClientHello) -> String {
 type Change = fn(&mut ClientHello);
 
 /// What goes beyond stock BoringSSL, and how it is named.
-const PATCHED: [(&str, Change); 10] = [
+const PATCHED: [(&str, Change); 12] = [
     ("cipher_suites: .* TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", |hello| {
         hello.cipher_suites.push(CipherSuite(0xc012));
     }),
@@ -398,6 +398,8 @@ const PATCHED: [(&str, Change); 10] = [
         let order = (0..60).chain([17613, 51764, 65037, 65281]);
         hello.extension_order = ExtensionOrder::Fixed(order.map(Extension).collect());
     }),
+    ("advertised_versions: ", |hello| hello.advertised_versions = vec![TlsVersion::Tls11]),
+    ("padding: ", |hello| hello.padding = true),
     ("record_size_limit: ", |hello| hello.record_size_limit = Some(16385)),
     ("delegated_credentials: ", |hello| {
         hello.delegated_credentials = vec![SignatureScheme(0x0403)];
@@ -448,10 +450,16 @@ fn what_no_build_can_send_is_refused() {
 
 #[test]
 fn parts_that_do_not_fit_are_named() {
-    let changes: [(&str, Change); 18] = [
+    let changes: [(&str, Change); 21] = [
         ("min_version", |hello| {
             hello.min_version = TlsVersion::Tls13;
             hello.max_version = TlsVersion::Tls12;
+        }),
+        ("advertised_versions", |hello| hello.advertised_versions = vec![TlsVersion::Tls12]),
+        ("advertised_versions", |hello| hello.advertised_versions = vec![TlsVersion::Tls11; 2]),
+        ("advertised_versions", |hello| {
+            hello.max_version = TlsVersion::Tls12;
+            hello.advertised_versions = vec![TlsVersion::Tls10];
         }),
         ("cipher_suites", |hello| hello.cipher_suites.clear()),
         ("cipher_suites", |hello| hello.cipher_suites.rotate_left(3)),

@@ -4,7 +4,7 @@
 mod tls_peer;
 
 use std::{
-    io::{self, Write},
+    io::{self, Read as _, Write},
     net::SocketAddr,
     sync::{
         Arc,
@@ -24,7 +24,7 @@ use mimus_net::{
     dial::{DialTimeouts, Dialer, Plan, StaticResolver, TlsPlan},
     rt::Blocking,
     tls::{
-        self, BORINGSSL_IS_PATCHED, ClientHello, Ech, EchConfigList, TlsConfig,
+        self, BORINGSSL_IS_PATCHED, ClientHello, Ech, EchConfigList, TlsConfig, TlsVersion,
         client_hello::{CertificateCompression, Extension},
     },
 };
@@ -403,4 +403,37 @@ fn keys_are_taken_from_nobody_but_the_name_in_the_configuration() {
         assert_eq!(error.kind(), DialErrorKind::Certificate, "{error}");
         assert_eq!(error.ech_retry_configs(), None);
     });
+}
+
+#[test]
+fn what_is_only_advertised_is_named_when_a_server_chooses_it() {
+    if !BORINGSSL_IS_PATCHED {
+        return;
+    }
+    let hello = ClientHello {
+        cipher_suites: [0x1301, 0xc02f, 0xc008].map(Into::into).to_vec(),
+        advertised_versions: vec![TlsVersion::Tls11],
+        ..chromium()
+    };
+    for (version, suite, what) in [
+        (0x0303_u16, 0xc008_u16, "a cipher suite that is only advertised"),
+        (0x0302, 0xc02f, "a TLS version that we do not allow"),
+    ] {
+        // A ServerHello of RFC 5246 section 7.4.1.3, without extensions.
+        let (version, suite) = (version.to_be_bytes(), suite.to_be_bytes());
+        let body = [&version[..], &[7; 32], &[0], &suite, &[0]].concat();
+        let answer = [&[22, 3, 3, 0, 42, 2, 0, 0, 38][..], &body].concat();
+        let server = listen(move |mut peer| {
+            peer.read_exact(&mut [0; 5])?;
+            peer.write_all(&answer)?;
+            io::copy(&mut peer, &mut io::sink()).map(drop)
+        });
+        let config = Authority::new().client().client_hello(hello.clone()).build().unwrap();
+        let plan = TlsPlan { alpn: vec![b"h2"], ..plan(&config) };
+        let error =
+            run(async { tls::connect(tcp(server).await, &plan, &host("bird.test"), 1).await });
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), DialErrorKind::Tls);
+        assert!(error.to_string().contains(what), "{error}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Header blocks that a hostile peer sends, and table sizes that it asks for.
 
 use mimus_proto::h2::hpack::{
-    DEFAULT_TABLE_CAP, DEFAULT_TABLE_SIZE, Decoder, Encoder, Error, Huffman, Indexing,
+    DEFAULT_TABLE_CAP, DEFAULT_TABLE_SIZE, Decoder, Encoder, Error, Huffman, Indexing, SizeUpdates,
 };
 
 type List = Vec<(Vec<u8>, Vec<u8>)>;
@@ -209,6 +209,32 @@ fn a_peer_cannot_make_our_table_large() {
         assert!(encoder.table_size() <= DEFAULT_TABLE_CAP as usize);
     }
     assert_eq!(decode_one(&block).unwrap().len(), 10_000);
+}
+
+#[test]
+fn updates_can_answer_each_setting() {
+    let begun = |encoder: &mut Encoder| {
+        let mut block = Vec::new();
+        encoder.begin(&mut block);
+        block
+    };
+    let mut encoder =
+        Encoder::with_cap(DEFAULT_TABLE_SIZE, 65_536).with_updates(SizeUpdates::Always);
+    assert_eq!(begun(&mut encoder), [0_u8; 0]);
+    encoder.set_max_size(4096);
+    assert_eq!(begun(&mut encoder), update(4096));
+    assert_eq!(begun(&mut encoder), [0_u8; 0]);
+    // The least that was said counts, not what there was before.
+    for size in [20_000, 10_000, 30_000] {
+        encoder.set_max_size(size);
+    }
+    assert_eq!(begun(&mut encoder), [update(10_000), update(30_000)].concat());
+    for size in [10, 5] {
+        encoder.set_max_size(size);
+    }
+    assert_eq!(begun(&mut encoder), update(5));
+    encoder.set_max_size(u32::MAX);
+    assert_eq!(begun(&mut encoder), update(65_536));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! HPACK for any fields, sizes and bytes: against itself, and against `loona-hpack` and
 //! `httlib-hpack`, which share no code with it.
 
-use mimus_proto::h2::hpack::{Decoder, Encoder, Error, Huffman, Indexing};
+use mimus_proto::h2::hpack::{Decoder, Encoder, Error, Huffman, Indexing, SizeUpdates};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -90,8 +90,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn what_is_encoded_is_decoded(max in size(), cap in size(), steps in steps()) {
-        let (mut encoder, mut decoder) = (Encoder::with_cap(max, cap), Decoder::new(max));
+    fn what_is_encoded_is_decoded(
+        max in size(), cap in size(), always in any::<bool>(), steps in steps()
+    ) {
+        let updates = if always { SizeUpdates::Always } else { SizeUpdates::Needed };
+        let mut encoder = Encoder::with_cap(max, cap).with_updates(updates);
+        let mut decoder = Decoder::new(max);
         let mut allowed = max;
         for step in steps {
             match step {

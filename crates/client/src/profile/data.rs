@@ -50,6 +50,7 @@ files! {
     "edge-156-linux",
     "edge-156-windows",
     "edge-156-macos",
+    "edge-156-android",
     "firefox-140",
     "firefox-140-linux",
     "firefox-140-windows",
@@ -62,6 +63,13 @@ files! {
     "firefox-159-linux",
     "firefox-159-windows",
     "firefox-159-macos",
+    "safari",
+    "safari-18",
+    "safari-18-macos",
+    "safari-18-ios",
+    "safari-26",
+    "safari-26-macos",
+    "safari-26-ios",
 }
 
 /// Files that are no browser of their own.
@@ -77,6 +85,9 @@ pub(super) const BASES: &[&str] = &[
     "firefox-140",
     "firefox-153",
     "firefox-159",
+    "safari",
+    "safari-18",
+    "safari-26",
 ];
 
 /// Other names: the newest of each browser, and those without a platform.
@@ -86,6 +97,8 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("edge", "edge-156-windows"),
     ("firefox", "firefox-159-linux"),
     ("firefox-esr", "firefox-153-linux"),
+    ("safari", "safari-26-macos"),
+    ("safari-ios", "safari-26-ios"),
     ("chrome-131", "chrome-131-linux"),
     ("chrome-147", "chrome-147-linux"),
     ("chrome-149", "chrome-149-linux"),
@@ -103,6 +116,10 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("firefox-windows", "firefox-159-windows"),
     ("firefox-macos", "firefox-159-macos"),
     ("edge-156", "edge-156-windows"),
+    ("edge-android", "edge-156-android"),
+    ("safari-18", "safari-18-macos"),
+    ("safari-26", "safari-26-macos"),
+    ("safari-macos", "safari-26-macos"),
     ("chromium-150", "chromium-150-linux"),
     ("chromium-156", "chromium-156-linux"),
 ];

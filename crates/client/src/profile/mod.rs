@@ -219,6 +219,12 @@ impl Profile {
         lists.flat_map(|list| list.split(',')).map(str::trim).filter(|coding| !coding.is_empty())
     }
 
+    /// Whether WebSockets to a host without a connection offer it HTTP/2 as well.
+    #[cfg(feature = "ws")]
+    pub(crate) fn web_socket_offers_http2(&self) -> bool {
+        self.0.file.websocket.offer_http2
+    }
+
     /// Whether WebSockets offer compression, and whether with `client_max_window_bits`.
     #[cfg(feature = "ws-deflate")]
     pub(crate) fn web_socket_deflate(&self) -> Option<bool> {

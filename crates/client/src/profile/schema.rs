@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mimus_net::tls::ClientHello;
 use mimus_proto::h2::{
     Dependency, IndexingPolicy, IndexingRule, Opening, Priority, Pseudo, SettingId,
-    hpack::{Huffman, Indexing, NameIndex},
+    hpack::{Huffman, Indexing, NameIndex, SizeUpdates},
 };
 use serde::Deserialize;
 
@@ -56,6 +56,10 @@ pub enum Verified {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WebSocket {
+    /// Whether a host without a connection is offered HTTP/2 as well, which then carries it, or is left.
+    #[serde(default)]
+    #[cfg_attr(not(feature = "ws"), expect(dead_code, reason = "it says so all the same"))]
+    pub(super) offer_http2: bool,
     /// Whether compression is offered, and whether with `client_max_window_bits`.
     #[serde(default)]
     #[cfg_attr(not(feature = "ws-deflate"), expect(dead_code, reason = "it says so all the same"))]
@@ -117,6 +121,8 @@ struct Hpack {
     /// The most that the encoder's table uses, in bytes.
     table: u32,
     #[serde(default)]
+    size_updates: SizeUpdatesData,
+    #[serde(default)]
     rules: Vec<HpackRule>,
 }
 
@@ -132,6 +138,14 @@ enum HuffmanData {
 enum NamesData {
     First,
     Last,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SizeUpdatesData {
+    #[default]
+    Needed,
+    Always,
 }
 
 #[derive(Debug, Deserialize)]
@@ -237,6 +251,10 @@ impl Http2 {
         opening.names = match self.hpack.names {
             NamesData::First => NameIndex::First,
             NamesData::Last => NameIndex::Last,
+        };
+        opening.size_updates = match self.hpack.size_updates {
+            SizeUpdatesData::Needed => SizeUpdates::Needed,
+            SizeUpdatesData::Always => SizeUpdates::Always,
         };
         opening.indexing = IndexingPolicy::Rules(self.hpack.rules());
         opening

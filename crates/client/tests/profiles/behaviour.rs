@@ -327,6 +327,83 @@ async fn the_same_request_again_is_the_same_over_both_versions() {
     assert_eq!(over_http1.get("priority"), None);
 }
 
+/// The header blocks of all requests on the first connection, if it is one of HTTP/2.
+fn blocks_of_http2(peer: &Peer) -> Vec<Vec<u8>> {
+    let wire = peer.heard.lock().unwrap().first().cloned().unwrap_or_default();
+    // Behind the preface.
+    if wire.len() < 24 || !wire.starts_with(b"PRI") {
+        return Vec::new();
+    }
+    let frames = capture::frames(wire).into_iter();
+    frames.filter(|f| f.kind == capture::HEADERS).map(|f| f.block().to_vec()).collect()
+}
+
+#[tokio::test]
+async fn firefox_answers_each_size_that_the_server_allows_its_table() {
+    // RFC 7541 section 6.3.
+    const UPDATE_4096: &[u8] = &[0x3f, 0xe1, 0x1f];
+    const UPDATE_8192: &[u8] = &[0x3f, 0xe1, 0x3f];
+    for (settings, profile, first, expected) in [
+        (&[0, 1, 0, 0, 0x10, 0][..], "firefox-159", 3, Some(UPDATE_4096)),
+        (&[0, 1, 0, 0, 0x20, 0], "firefox-159", 3, Some(UPDATE_8192)),
+        (&[0, 8, 0, 0, 0, 1], "firefox-159", 3, None),
+        (&[0, 1, 0, 0, 0x10, 0], "chrome", 1, None),
+        (&[0, 1, 0, 0, 0x20, 0], "chrome", 1, Some(UPDATE_8192)),
+    ] {
+        let groups = (0..3).map(|n| vec![first + 2 * n]).collect();
+        let peer = Peer::start(Speaks::Http2Saying(settings), groups, silent);
+        let client = builder(&peer).profile(profile).profile_client_hello(false).build().unwrap();
+        for _ in 0..3 {
+            client.get("https://a.test/x").send().await.unwrap().bytes().await.unwrap();
+        }
+        // The first answer is behind the server's settings, whether the first request was or not.
+        let all = blocks_of_http2(&peer);
+        let begun: Vec<_> = all.iter().map(|block| block[0] & 0xe0 == 0x20).collect();
+        let updates = begun.iter().filter(|begun| **begun).count();
+        assert_eq!(updates, usize::from(expected.is_some()), "{profile} {settings:x?}: {begun:?}");
+        if let Some(update) = expected {
+            let with = all.iter().find(|block| block[0] & 0xe0 == 0x20).unwrap();
+            assert!(with.starts_with(update), "{profile} {settings:x?}: {with:x?}");
+        }
+    }
+}
+
+/// Begins a WebSocket, which no peer answers as one; the requests on each connection that was made for it.
+async fn begin_websocket(profile: &str, speaks: Speaks) -> Vec<Vec<String>> {
+    let peer = Peer::start(speaks, Vec::new(), silent);
+    let client = builder(&peer).profile(profile).profile_client_hello(false).build().unwrap();
+    // An extended CONNECT stays open.
+    let asked = async {
+        while blocks_of_http2(&peer).is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        socket = client.websocket("wss://a.test/chat").connect() => drop(socket.unwrap_err()),
+        () = asked => {}
+    }
+    let heard = peer.heard.lock().unwrap().clone();
+    let all = heard.into_iter().map(|mut wire| {
+        let asked = match wire.starts_with(b"PRI") {
+            true => capture::requests(&capture::frames(wire)),
+            false => std::iter::from_fn(|| capture::next_request(&mut wire)).collect(),
+        };
+        asked.iter().map(|asked| asked.method().to_owned()).collect()
+    });
+    all.collect()
+}
+
+#[tokio::test]
+async fn firefox_offers_a_new_host_http2_for_a_websocket_and_leaves_what_takes_none() {
+    const NONE: [&str; 0] = [];
+    let firefox = |speaks| begin_websocket("firefox-159", speaks);
+    assert_eq!(firefox(Speaks::Http2).await, [["CONNECT"]]);
+    // The next connection is of HTTP/1.1, which this server has not got.
+    assert_eq!(firefox(Speaks::Http2Saying(&[])).await, [NONE, NONE]);
+    assert_eq!(firefox(Speaks::Http1).await, [["GET"]]);
+    assert_eq!(begin_websocket("chrome", Speaks::Http2).await, [NONE]);
+}
+
 #[tokio::test]
 async fn a_name_that_is_none_fails_the_build_and_tells_those_near() {
     let error = Client::builder().profile("crome-156-linux").build().unwrap_err();

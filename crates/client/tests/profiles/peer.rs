@@ -21,7 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How it speaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Speaks {
+    /// With extended CONNECT.
     Http2,
+    /// With these settings.
+    Http2Saying(&'static [u8]),
     Http1,
     /// HTTP/1.1 without TLS.
     Plain,
@@ -51,6 +54,9 @@ pub fn page(path: &str) -> Vec<(&'static str, String)> {
     }
 }
 
+/// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3).
+const CONNECT: &[u8] = &[0, 8, 0, 0, 0, 1];
+
 impl Peer {
     /// `groups` are so many streams each, which are answered together once all of them are there.
     pub fn start(speaks: Speaks, groups: Vec<Vec<u32>>, answer: Answer) -> Peer {
@@ -70,7 +76,13 @@ impl Peer {
                     PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.signing_key.serialize_der())),
                 )
                 .unwrap();
-        let alpn: &[u8] = if speaks == Speaks::Http2 { b"h2" } else { b"http/1.1" };
+        let settings = match speaks {
+            Speaks::Http2 => CONNECT,
+            Speaks::Http2Saying(settings) => settings,
+            Speaks::Http1 | Speaks::Plain => &[],
+        };
+        let over_http2 = matches!(speaks, Speaks::Http2 | Speaks::Http2Saying(_));
+        let alpn: &[u8] = if over_http2 { b"h2" } else { b"http/1.1" };
         config.alpn_protocols = vec![alpn.to_vec()];
         let (config, all) = (Arc::new(config), Arc::clone(&heard));
         thread::spawn(move || {
@@ -83,7 +95,9 @@ impl Peer {
                 thread::spawn(move || match speaks {
                     Speaks::Plain => serve_http1(stream, answer, note),
                     Speaks::Http1 => serve_http1(tls(stream, config), answer, note),
-                    Speaks::Http2 => serve_http2(tls(stream, config), &groups, answer, note),
+                    Speaks::Http2 | Speaks::Http2Saying(_) => {
+                        serve_http2(tls(stream, config), settings, &groups, answer, note);
+                    }
                 });
             }
         });
@@ -127,6 +141,7 @@ fn serve_http1(mut stream: impl Read + Write, answer: Answer, note: impl Fn(&[u8
 
 fn serve_http2(
     mut stream: impl Read + Write,
+    settings: &[u8],
     groups: &[Vec<u32>],
     answer: Answer,
     note: impl Fn(&[u8]),
@@ -135,9 +150,8 @@ fn serve_http2(
     let (mut seen, mut ended) = (Vec::new(), Vec::new());
     let mut groups = groups.iter();
     let mut group = groups.next();
-    // SETTINGS_ENABLE_CONNECT_PROTOCOL, and that ours is heeded.
-    let greeting =
-        [frame(SETTINGS, 0, 0, &[0, 8, 0, 0, 0, 1]), frame(SETTINGS, 1, 0, &[])].concat();
+    // And that ours are heeded.
+    let greeting = [frame(SETTINGS, 0, 0, settings), frame(SETTINGS, 1, 0, &[])].concat();
     let _ = stream.write_all(&greeting);
     while read(&mut stream, &mut bytes, &note) {
         opened = opened || capture::take_preface(&mut bytes);

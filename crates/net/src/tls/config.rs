@@ -37,6 +37,18 @@ pub enum TlsVersion {
     Tls13,
 }
 
+impl From<TlsVersion> for u16 {
+    /// As on the wire.
+    fn from(version: TlsVersion) -> u16 {
+        match version {
+            TlsVersion::Tls10 => 0x0301,
+            TlsVersion::Tls11 => 0x0302,
+            TlsVersion::Tls12 => 0x0303,
+            TlsVersion::Tls13 => 0x0304,
+        }
+    }
+}
+
 impl TlsVersion {
     pub(super) fn ssl(self) -> SslVersion {
         match self {

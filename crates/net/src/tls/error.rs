@@ -96,6 +96,11 @@ impl TlsError {
             format!("what {peer} sent is not TLS")
         } else if has_reason(error, ffi::SSL_R_UNSUPPORTED_PROTOCOL) {
             format!("{peer} chose a TLS version that we do not allow")
+        } else if has_reason(error, ffi::SSL_R_NO_SHARED_CIPHER) {
+            // A client's only by our patch.
+            format!("{peer} chose a cipher suite that is only advertised: BoringSSL has none such")
+        } else if has_reason(error, ffi::SSL_R_NO_SHARED_GROUP) {
+            format!("{peer} asked for a group that is only advertised: BoringSSL has none such")
         } else {
             format!("{peer} broke the TLS protocol")
         };

@@ -68,10 +68,12 @@ fn beyond_stock(hello: &ClientHello) -> Option<(&'static str, String)> {
     let ech = hello.ech_grease.clone().unwrap_or_default();
     let grease = hello.signature_algorithms_grease;
     let others = [
+        ("advertised_versions", !hello.advertised_versions.is_empty()),
         ("extension_order", hello.extension_order != ExtensionOrder::Permuted),
         ("signature_algorithms_grease", grease.is_some_and(|grease| grease != hello.grease)),
         ("record_size_limit", hello.record_size_limit.is_some()),
         ("delegated_credentials", !hello.delegated_credentials.is_empty()),
+        ("padding", hello.padding),
         ("ech_grease.payload_lengths", !stock_payloads(&ech.payload_lengths)),
         ("ech_grease.payload_lengths_with_psk", !stock_payloads(&ech.payload_lengths_with_psk)),
         ("ech_grease.aeads", !ech.aeads.is_empty()),
@@ -236,12 +238,14 @@ fn patched(ssl: &mut SslRef, hello: &ClientHello, psk: bool) -> Result<(), Error
     }
     patch::set_advertised_ciphers(ssl, &codes(known_suites(hello.suites().1).1))?;
     patch::set_advertised_groups(ssl, &codes(known_groups(hello).1))?;
+    patch::set_advertised_versions(ssl, &codes(&hello.advertised_versions))?;
     if odd_scheme(&hello.signature_algorithms).is_some() {
         patch::set_signature_algorithms(ssl, &codes(&hello.signature_algorithms))?;
     }
     patch::set_grease_sigalg(ssl, hello.signature_algorithms_grease != Some(false))?;
     patch::set_delegated_credentials(ssl, &codes(&hello.delegated_credentials))?;
     patch::set_record_size_limit(ssl, hello.record_size_limit.unwrap_or(0))?;
+    patch::set_padding(ssl, hello.padding)?;
     let Some(ech) = &hello.ech_grease else { return Ok(()) };
     let with_psk = psk && !ech.payload_lengths_with_psk.is_empty();
     let lengths = if with_psk { &ech.payload_lengths_with_psk } else { &ech.payload_lengths };

@@ -1,6 +1,6 @@
 //! How a connection opens and what our heads look like, as data.
 
-use super::hpack::{Huffman, NameIndex};
+use super::hpack::{Huffman, NameIndex, SizeUpdates};
 use super::indexing::IndexingPolicy;
 
 /// Declares the settings; their names and `Debug` come from the same table.
@@ -107,6 +107,8 @@ pub struct Opening {
     pub huffman: Huffman,
     /// Which entry of the tables stands for the name of a literal.
     pub names: NameIndex,
+    /// When the size of the table is said.
+    pub size_updates: SizeUpdates,
     /// How a field goes into the dynamic table.
     pub indexing: IndexingPolicy,
 }
@@ -131,6 +133,7 @@ impl Default for Opening {
             cookie_crumbs: true,
             huffman: Huffman::default(),
             names: NameIndex::default(),
+            size_updates: SizeUpdates::default(),
             indexing: IndexingPolicy::default(),
         }
     }

@@ -271,7 +271,9 @@ pub(super) struct Checked {
 impl HeadWriter {
     pub(super) fn new(opening: &Opening, cap: u32) -> Self {
         Self {
-            encoder: Encoder::with_cap(DEFAULT_TABLE, cap).with_names(opening.names),
+            encoder: Encoder::with_cap(DEFAULT_TABLE, cap)
+                .with_names(opening.names)
+                .with_updates(opening.size_updates),
             pseudo: opening.pseudo,
             crumbs: opening.cookie_crumbs,
             huffman: opening.huffman,

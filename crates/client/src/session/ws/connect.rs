@@ -51,6 +51,17 @@ enum Over {
     Either,
     /// As either, if a connection of HTTP/2 is open that takes them, else HTTP/1.1.
     Open,
+    /// The same, but as either too where no connection of HTTP/2 is open.
+    OpenOrNew,
+}
+
+/// The connections of HTTP/2 to an origin that are open.
+enum Open {
+    None,
+    /// One takes WebSockets.
+    Taking,
+    /// None does, as far as is known.
+    Other,
 }
 
 /// What both ends agreed on, and how the server said so.
@@ -219,8 +230,9 @@ impl<M> Builder<M> {
     }
 
     /// Begins it over a connection of HTTP/2 to the same origin, if one is open and its server has said
-    /// that it takes WebSockets, and over HTTP/1.1 otherwise, as browsers do: the default of a client with
-    /// a profile. No connection is made to find out.
+    /// that it takes WebSockets, and over HTTP/1.1 otherwise, as Chromium does. No connection is made to
+    /// find out. A client with a profile does what that browser does, which is this, or what Firefox does:
+    /// where no connection of HTTP/2 is open it is as [`prefer_http2`](Self::prefer_http2).
     pub fn share_http2(mut self) -> Self {
         self.plan.over = Some(Over::Open);
         self
@@ -302,17 +314,14 @@ impl Builder<Blocking> {
 impl Plan {
     /// Does what the browser does that the client looks like, where the user does not say otherwise.
     fn suit(&mut self, request: &mut Request) {
-        if request.settings.profile.is_none() {
-            return;
-        }
+        let Some(profile) = &request.settings.profile else { return };
         #[cfg(feature = "ws-deflate")]
-        if let Some(profile) = &request.settings.profile
-            && !self.chosen
-            && profile.web_socket_deflate().is_some()
-        {
+        if !self.chosen && profile.web_socket_deflate().is_some() {
             self.offer.deflate = Some(super::DeflateOffer::default());
         }
-        self.over.get_or_insert(Over::Open);
+        let open = request.target.https && request.settings.version.is_none();
+        let offers = open && profile.web_socket_offers_http2();
+        self.over.get_or_insert(if offers { Over::OpenOrNew } else { Over::Open });
         request.ask.get_or_insert_default().kind.get_or_insert(profile::Kind::WebSocket);
     }
 }
@@ -334,21 +343,38 @@ impl Attempt {
     pub(super) async fn connect<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
         match self.plan.over.unwrap_or(Over::Http1) {
             Over::Http1 => self.over_http1().await,
-            Over::Http2 => self.over_http2().await,
-            Over::Open if !self.has_open()? => self.over_http1().await,
-            Over::Either | Over::Open => match self.over_http2().await {
-                Err(error) if error.error().kind() == Kind::NotOffered => self.over_http1().await,
-                begun => begun,
+            Over::Http2 => self.over_http2(false).await,
+            Over::Either => self.over_either(true).await,
+            over @ (Over::Open | Over::OpenOrNew) => match self.open()? {
+                Open::Taking => self.over_either(false).await,
+                Open::None if over == Over::OpenOrNew => self.over_either(true).await,
+                Open::None | Open::Other => self.over_http1().await,
             },
         }
     }
 
-    /// Whether a connection is open on which it can be begun.
-    fn has_open(&self) -> Result<bool> {
+    /// Over HTTP/2, if the server takes WebSockets there. `or_http1` lets a connection that is made for it
+    /// be one of HTTP/1.1.
+    async fn over_either<M>(&self, or_http1: bool) -> Result<WebSocket<M>, ConnectError<M>> {
+        match self.over_http2(or_http1).await {
+            Err(error) if error.error().kind() == Kind::NotOffered => self.over_http1().await,
+            begun => begun,
+        }
+    }
+
+    /// Which connections of HTTP/2 to the origin are open.
+    fn open(&self) -> Result<Open> {
         let request = self.request(Offer::append_connect)?;
         let route = RouteRef::of(&request, self.client.runtime())?;
         let pool = &self.client.pool;
-        Ok(pool.has_shared(pool.hash_of(&route), |r| route.matches(r), Shared::takes_tunnels))
+        let has = |suits: fn(&Shared) -> bool| {
+            pool.has_shared(pool.hash_of(&route), |r| route.matches(r), suits)
+        };
+        Ok(match (has(Shared::takes_tunnels), has(|_| true)) {
+            (true, _) => Open::Taking,
+            (false, true) => Open::Other,
+            (false, false) => Open::None,
+        })
     }
 
     /// RFC 6455 section 4.1.
@@ -364,11 +390,11 @@ impl Attempt {
     }
 
     /// RFC 8441 section 5.
-    async fn over_http2<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
+    async fn over_http2<M>(&self, or_http1: bool) -> Result<WebSocket<M>, ConnectError<M>> {
         let mut request = self.request(Offer::append_connect)?;
         request.method = Method::CONNECT;
         request.protocol = Some(Protocol::new("websocket"));
-        if self.plan.over != Some(Over::Either) {
+        if !or_http1 {
             Arc::make_mut(&mut request.settings).version = Some(Version::HTTP_2);
         }
         let response = call::run(Arc::clone(&self.client), Ok(request)).await?;

@@ -97,7 +97,13 @@ impl ClientHello {
     }
 
     fn check_versions(&self) -> Checked {
-        ensure(self.min_version <= self.max_version, "min_version", "it is above max_version")
+        ensure(self.min_version <= self.max_version, "min_version", "it is above max_version")?;
+        const PART: &str = "advertised_versions";
+        distinct(PART, &self.advertised_versions)?;
+        let below = self.advertised_versions.iter().all(|version| *version < self.min_version);
+        ensure(below, PART, "they are below min_version")?;
+        // Without TLS 1.3 there is no list of versions.
+        ensure(self.advertised_versions.is_empty() || self.offers_tls13(), PART, "TLS 1.3 has them")
     }
 
     fn check_cipher_suites(&self) -> Checked {

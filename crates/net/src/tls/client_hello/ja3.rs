@@ -28,9 +28,12 @@ impl ClientHello {
             let detail = format!("{version:?} is not 771, which is all that is sent");
             return Err(ClientHelloError::new("version", detail));
         }
-        let extensions: Vec<Extension> = numbers("extensions", extensions)?;
+        let mut extensions: Vec<Extension> = numbers("extensions", extensions)?;
+        // What BoringSSL pads with stands last, where the length asks for it.
+        let padding = extensions.pop_if(|last| *last == Extension(21)).is_some();
         let has = |code: u16| extensions.contains(&Extension(code));
         let mut hello = base.clone();
+        hello.padding = padding;
         hello.cipher_suites = numbers::<CipherSuite>("cipher_suites", ciphers)?;
         hello.groups = numbers::<Group>("groups", groups)?;
         // The base's, as far as they are offered; TLS 1.3 without any would cost a round trip.
@@ -69,6 +72,9 @@ impl ClientHello {
         if !has(16) {
             self.alpn.clear();
         }
+        if !has(43) {
+            self.advertised_versions.clear();
+        }
         if !has(27) {
             self.certificate_compression.clear();
             self.http1_certificate_compression = None;
@@ -86,7 +92,7 @@ impl ClientHello {
             Some(extension) => {
                 let why = match extension.0 {
                     41 | 42 => "belongs to a session that is resumed",
-                    21 => "is not sent by choice: BoringSSL pads what servers choke on otherwise",
+                    21 => "stands last where it is sent",
                     16 | 27 | 28 | 34 | 17513 | 17613 | 51764 => {
                         "says something, and neither JA3 nor the hello that it is based on says what"
                     }
@@ -168,6 +174,22 @@ mod tests {
         let hello = ClientHello::from_ja3(text, &base());
         // The base's share is not offered: the first group is guessed.
         assert_eq!(hello.map(|hello| hello.key_shares), Ok(vec![Group(23)]));
+    }
+
+    #[test]
+    fn what_is_padded_is_padded_at_its_end() {
+        let text = "771,4865-49195,0-23-65281-10-11-13-51-45-43-21,29,0";
+        let mut from = base();
+        from.advertised_versions = vec![TlsVersion::Tls11];
+        let hello = ClientHello::from_ja3(text, &from).expect("a hello");
+        assert!(hello.padding);
+        assert_eq!(hello.advertised_versions, [TlsVersion::Tls11]);
+        let ExtensionOrder::Fixed(order) = &hello.extension_order else {
+            panic!("not in order");
+        };
+        assert_eq!(order.last(), Some(&Extension(43)));
+        let text = text.trim_end_matches("-21,29,0").to_owned() + ",29,0";
+        assert_eq!(ClientHello::from_ja3(&text, &from).map(|hello| hello.padding), Ok(false));
     }
 
     #[test]

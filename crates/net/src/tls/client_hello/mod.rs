@@ -56,6 +56,10 @@ pub struct ClientHello {
     pub min_version: TlsVersion,
     /// The highest version offered. TLS 1.3 by default.
     pub max_version: TlsVersion,
+    /// Versions below the lowest one that are listed all the same, in this order, and never agreed to: as
+    /// Safari 18 does. Takes our patch.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub advertised_versions: Vec<TlsVersion>,
     /// Whether GREASE values stand where Chromium has them: first among cipher suites, groups, key
     /// shares, versions and extensions, and as the last extension.
     pub grease: bool,
@@ -106,6 +110,9 @@ pub struct ClientHello {
     /// patch.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub delegated_credentials: Vec<SignatureScheme>,
+    /// Whether a hello of 256 to 511 bytes is padded to 512 (RFC 7685). Takes our patch.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
+    pub padding: bool,
     /// Whether sessions are remembered and offered. On by default.
     pub resumption: bool,
 }
@@ -117,6 +124,7 @@ impl Default for ClientHello {
         ClientHello {
             min_version: TlsVersion::Tls12,
             max_version: TlsVersion::Tls13,
+            advertised_versions: Vec::new(),
             grease: false,
             cipher_suites: Vec::new(),
             extension_order: ExtensionOrder::Permuted,
@@ -135,6 +143,7 @@ impl Default for ClientHello {
             trust_anchors: None,
             record_size_limit: None,
             delegated_credentials: Vec::new(),
+            padding: false,
             resumption: true,
         }
     }

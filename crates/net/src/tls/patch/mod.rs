@@ -13,20 +13,23 @@ use foreign_types::ForeignTypeRef as _;
 
 /// Whether the BoringSSL of this build has Mimus's patch, without which it cannot send every
 /// browser's ClientHello.
-pub const BORINGSSL_IS_PATCHED: bool = PATCH.version == 1;
+pub const BORINGSSL_IS_PATCHED: bool = PATCH.version == 2;
 
 type SetList = unsafe extern "C" fn(*mut SSL, *const u16, usize) -> c_int;
+type SetFlag = unsafe extern "C" fn(*mut SSL, c_int) -> c_int;
 
 struct Patch {
     version: c_int,
     extension_order: SetList,
     advertised_groups: SetList,
     advertised_ciphers: SetList,
+    advertised_versions: SetList,
     signature_algorithms: SetList,
     delegated_credentials: SetList,
     record_size_limit: unsafe extern "C" fn(*mut SSL, u16) -> c_int,
     ech_grease: unsafe extern "C" fn(*mut SSL, *const u16, usize, *const u16, usize) -> c_int,
-    grease_sigalg: unsafe extern "C" fn(*mut SSL, c_int) -> c_int,
+    grease_sigalg: SetFlag,
+    padding: SetFlag,
 }
 
 const PATCH: Patch = {
@@ -38,11 +41,13 @@ const PATCH: Patch = {
         extension_order: SSL_mimus_set1_extension_order,
         advertised_groups: SSL_mimus_set1_advertised_groups,
         advertised_ciphers: SSL_mimus_set1_advertised_ciphers,
+        advertised_versions: SSL_mimus_set1_advertised_versions,
         signature_algorithms: SSL_mimus_set1_signature_algorithms,
         delegated_credentials: SSL_mimus_set1_delegated_credential_prefs,
         record_size_limit: SSL_mimus_set_record_size_limit,
         ech_grease: SSL_mimus_set1_ech_grease,
         grease_sigalg: SSL_mimus_set_grease_sigalg,
+        padding: SSL_mimus_set_padding,
     }
 };
 
@@ -62,6 +67,7 @@ mod absent {
 
     pub(super) use list as SSL_mimus_set1_advertised_ciphers;
     pub(super) use list as SSL_mimus_set1_advertised_groups;
+    pub(super) use list as SSL_mimus_set1_advertised_versions;
     pub(super) use list as SSL_mimus_set1_delegated_credential_prefs;
     pub(super) use list as SSL_mimus_set1_extension_order;
     pub(super) use list as SSL_mimus_set1_signature_algorithms;
@@ -80,9 +86,12 @@ mod absent {
         0
     }
 
-    pub(super) unsafe extern "C" fn SSL_mimus_set_grease_sigalg(_: *mut SSL, _: c_int) -> c_int {
+    pub(super) unsafe extern "C" fn flag(_: *mut SSL, _: c_int) -> c_int {
         0
     }
+
+    pub(super) use flag as SSL_mimus_set_grease_sigalg;
+    pub(super) use flag as SSL_mimus_set_padding;
 }
 
 type Done = Result<(), ErrorStack>;
@@ -112,6 +121,11 @@ pub(super) fn set_advertised_groups(ssl: &mut SslRef, groups: &[u16]) -> Done {
 /// Appends `suites` to the cipher suites, to be seen but never agreed to.
 pub(super) fn set_advertised_ciphers(ssl: &mut SslRef, suites: &[u16]) -> Done {
     set_list(PATCH.advertised_ciphers, ssl, suites)
+}
+
+/// Appends `versions` to `supported_versions`, to be seen but never agreed to.
+pub(super) fn set_advertised_versions(ssl: &mut SslRef, versions: &[u16]) -> Done {
+    set_list(PATCH.advertised_versions, ssl, versions)
 }
 
 /// Sends `schemes` as `signature_algorithms`, also those that BoringSSL does not know or that are
@@ -148,10 +162,19 @@ pub(super) fn set_ech_grease(ssl: &mut SslRef, aeads: &[u16], payload_lengths: &
     })
 }
 
+fn set_flag(set: SetFlag, ssl: &mut SslRef, on: bool) -> Done {
+    // SAFETY: `ssl` is a live SSL that we hold exclusively; the call sets a flag.
+    done(unsafe { set(ssl.as_ptr(), c_int::from(on)) })
+}
+
 /// Whether GREASE, where it is on, has a value among the signature algorithms. It has by default.
 pub(super) fn set_grease_sigalg(ssl: &mut SslRef, on: bool) -> Done {
-    // SAFETY: `ssl` is a live SSL that we hold exclusively; the call sets a flag.
-    done(unsafe { (PATCH.grease_sigalg)(ssl.as_ptr(), c_int::from(on)) })
+    set_flag(PATCH.grease_sigalg, ssl, on)
+}
+
+/// Whether hellos of 256 to 511 bytes are padded (RFC 7685). They are not by default.
+pub(super) fn set_padding(ssl: &mut SslRef, on: bool) -> Done {
+    set_flag(PATCH.padding, ssl, on)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use super::hash::hash;
 use super::table::{Name, Table, size_of};
-use super::{DEFAULT_TABLE_SIZE, Huffman, Indexing, NameIndex, huffman, integer, static_table};
+use super::{
+    DEFAULT_TABLE_SIZE, Huffman, Indexing, NameIndex, SizeUpdates, huffman, integer, static_table,
+};
 
 /// The largest table that an [`Encoder`] keeps unless told otherwise, in bytes, whatever the peer
 /// allows it: a peer may allow 4 GiB.
@@ -26,6 +28,9 @@ pub struct Encoder {
     signalled: u32,
     /// That what is allowed went down since the last block, which asks for an update.
     lowered: bool,
+    /// That the peer said anything of it since the last block.
+    told: bool,
+    updates: SizeUpdates,
     names: NameIndex,
 }
 
@@ -71,9 +76,12 @@ impl Encoder {
             lowest: DEFAULT_TABLE_SIZE,
             signalled: DEFAULT_TABLE_SIZE,
             lowered: false,
+            told: false,
+            updates: SizeUpdates::default(),
             names: NameIndex::First,
         };
         encoder.set_max_size(max_size);
+        encoder.told = false;
         encoder
     }
 
@@ -84,12 +92,23 @@ impl Encoder {
         self
     }
 
+    /// The same, with another choice of when a size is said.
+    #[must_use]
+    pub fn with_updates(mut self, updates: SizeUpdates) -> Self {
+        self.updates = updates;
+        self
+    }
+
     /// Heeds a new SETTINGS_HEADER_TABLE_SIZE of the peer. The update is written at the head of the
     /// next block.
     pub fn set_max_size(&mut self, size: u32) {
         let capped = size.min(self.cap);
         self.lowered |= size < self.allowed;
-        self.lowest = self.lowest.min(capped);
+        self.lowest = match self.updates {
+            SizeUpdates::Always if !self.told => capped,
+            _ => self.lowest.min(capped),
+        };
+        self.told = true;
         self.allowed = size;
         self.table.set_max_size(capped as usize);
     }
@@ -109,14 +128,16 @@ impl Encoder {
     /// Begins a block: the size updates that are due (RFC 7541 section 4.2).
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         let size = self.allowed.min(self.cap);
+        let always = self.updates == SizeUpdates::Always && self.told;
         // What went down and up again between two blocks is said, because it evicted entries.
-        if self.lowest < size.min(self.signalled) {
+        let dip = if always { size } else { size.min(self.signalled) };
+        if self.lowest < dip {
             self.update(self.lowest, out);
         }
-        if self.signalled != size || self.lowered {
+        if self.signalled != size || self.lowered || always {
             self.update(size, out);
         }
-        (self.lowest, self.lowered) = (size, false);
+        (self.lowest, self.lowered, self.told) = (size, false, false);
     }
 
     /// RFC 7541 section 6.3.

@@ -75,6 +75,17 @@ pub enum NameIndex {
     Last,
 }
 
+/// When a block begins with an update of the table's size (RFC 7541 section 4.2, which says when it has to).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SizeUpdates {
+    /// When the table gets another size, and when what is allowed went down.
+    #[default]
+    Needed,
+    /// Behind each SETTINGS_HEADER_TABLE_SIZE, even one that changes nothing: the least that was allowed
+    /// since the last block, unless it is the last, and the last.
+    Always,
+}
+
 /// Whether the strings of a literal are Huffman-coded (RFC 7541 section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Huffman {

@@ -222,12 +222,133 @@ fn what_is_only_advertised_stands_last_and_what_stands_twice_stays() {
     let mut ssl = Ssl::new(&context.build()).unwrap();
     set_advertised_ciphers(&mut ssl, &[0xc008, 0xc012]).unwrap();
     set_advertised_groups(&mut ssl, &[0x0100]).unwrap();
+    set_advertised_versions(&mut ssl, &[0x0302, 0x0301]).unwrap();
     let schemes = [0x0403, 0x0805, 0x0805, 0x7777];
     set_signature_algorithms(&mut ssl, &schemes).unwrap();
     let hello = sent(ssl);
     assert!(hello.cipher_suites.ends_with(&[0xc02f, 0xc008, 0xc012]), "{:x?}", hello.cipher_suites);
     assert_eq!(hello.groups().last(), Some(&0x0100));
+    assert_eq!(hello.versions(), [0x0304, 0x0303, 0x0302, 0x0301]);
     assert_eq!(hello.signature_algorithms(), schemes);
+}
+
+/// A ServerHello of TLS 1.2 or below in a record, without extensions (RFC 5246 section 7.4.1.3).
+fn server_hello(version: u16, suite: u16) -> Vec<u8> {
+    let body = [&version.to_be_bytes()[..], &[7; 32], &[0], &suite.to_be_bytes(), &[0]].concat();
+    let header = |kind: &[u8], len: usize| [kind, &(len as u16).to_be_bytes()].concat();
+    [header(&[22, 3, 3], 4 + body.len()), header(&[2, 0], body.len()), body].concat()
+}
+
+#[test]
+fn a_server_that_chooses_what_is_only_advertised_is_left_with_an_alert() {
+    if !patched("a_server_that_chooses_what_is_only_advertised_is_left_with_an_alert") {
+        return;
+    }
+    let mut context = client_context().0;
+    context.set_min_proto_version(Some(SslVersion::TLS1_2)).unwrap();
+    let context = context.build();
+    // RFC 8446 section 6.2: handshake_failure, protocol_version; illegal_parameter is for what is not listed.
+    for (version, suite, reason, alert) in [
+        (0x0303, 0xc008, ffi::SSL_R_NO_SHARED_CIPHER, 40),
+        (0x0303, 0xc012, ffi::SSL_R_WRONG_CIPHER_RETURNED, 47),
+        (0x0302, 0xc02f, ffi::SSL_R_UNSUPPORTED_PROTOCOL, 70),
+    ] {
+        let mut ssl = Ssl::new(&context).unwrap();
+        set_advertised_ciphers(&mut ssl, &[0xc008]).unwrap();
+        set_advertised_versions(&mut ssl, &[0x0302]).unwrap();
+        let (near, mut far) = ends();
+        far.write_all(&server_hello(version, suite)).unwrap();
+        let mut client = SslStream::new(ssl, near).unwrap();
+        let error = client.connect().unwrap_err();
+        let found = error.ssl_error().unwrap().errors()[0].library_reason(ffi::ERR_LIB_SSL);
+        assert_eq!(found, Some(reason), "{error}");
+        let last = records(&client.get_ref().written).pop().unwrap();
+        assert_eq!((last.kind, &last.bytes[..]), (21, &[2, alert][..]));
+    }
+}
+
+#[test]
+fn padding_brings_a_hello_of_an_unlucky_length_to_512_bytes() {
+    if !patched("padding_brings_a_hello_of_an_unlucky_length_to_512_bytes") {
+        return;
+    }
+    // A short hello: what TLS 1.3 says needs more than 255 bytes.
+    let mut context = client_context().0;
+    context.set_grease_enabled(true);
+    context.set_max_proto_version(Some(SslVersion::TLS1_2)).unwrap();
+    context.set_strict_cipher_list("ECDHE-RSA-AES128-GCM-SHA256").unwrap();
+    let short = context.build();
+    // A list of protocols (RFC 7301 section 3.1) with so many bytes, two at least.
+    let filler = |mut bytes: usize| {
+        let mut list = Vec::new();
+        while bytes > 0 {
+            let name = if bytes <= 200 { bytes - 1 } else { 100 };
+            list.push(name as u8);
+            list.extend(std::iter::repeat_n(b'a', name));
+            bytes -= 1 + name;
+        }
+        list
+    };
+    let hello = |context: &SslContext, groups: &[u16], protocols: usize, padding: bool| {
+        let mut ssl = Ssl::new(context).unwrap();
+        // SAFETY: `ssl` is a live SSL; the list lives through the call, which copies it.
+        let set = unsafe { ffi::SSL_set1_group_ids(ssl.as_ptr(), groups.as_ptr(), groups.len()) };
+        assert_eq!(set, 1);
+        ssl.set_alpn_protos(&filler(protocols)).unwrap();
+        set_padding(&mut ssl, padding).unwrap();
+        sent(ssl)
+    };
+    let x25519 = &[0x1d];
+    let bare = hello(&short, x25519, 2, false).message.len();
+    for (len, padded) in [(255, 255), (256, 512), (400, 512), (507, 512), (511, 516), (512, 512)] {
+        let protocols = len - bare + 2;
+        assert_eq!(hello(&short, x25519, protocols, false).message.len(), len);
+        let ours = hello(&short, x25519, protocols, true);
+        assert_eq!(ours.message.len(), padded, "{len}");
+        let last = ours.extensions.last().unwrap();
+        assert_eq!(last.id == ExtensionId(21), padded != len, "{len}: {last:?}");
+        assert!(last.id != ExtensionId(21) || last.raw.iter().all(|byte| *byte == 0));
+    }
+    let long = hello(&client_context().0.build(), &[0x11ec, 0x1d], 2, true);
+    assert!(long.message.len() > 512 && long.extension(ExtensionId(21)).is_none());
+}
+
+#[test]
+fn padding_counts_the_session_that_stands_behind_it() {
+    if !patched("padding_counts_the_session_that_stands_behind_it") {
+        return;
+    }
+    let server_context = server_context().build();
+    let (mut context, sessions) = client_context();
+    context.set_curves_list("X25519").unwrap();
+    let context = context.build();
+    let client = || {
+        let mut ssl = Ssl::new(&context).unwrap();
+        set_padding(&mut ssl, true).unwrap();
+        ssl
+    };
+    let mut first = Pair::new(client(), server(&server_context));
+    first.handshake().unwrap();
+    read_ticket(&mut first);
+    let session = sessions.lock().unwrap().take().unwrap();
+    for name in [1, 63, 100, 200] {
+        let with_session = |padding: bool| {
+            let mut ssl = client();
+            set_padding(&mut ssl, padding).unwrap();
+            ssl.set_hostname(&"a".repeat(name)).unwrap();
+            // SAFETY: the session is of a connection of the same context.
+            unsafe { ssl.set_session(&session) }.unwrap();
+            sent(ssl)
+        };
+        let (bare, ours) = (with_session(false).message.len(), with_session(true));
+        let expected = match bare {
+            256..508 => 512,
+            508..512 => bare + 5,
+            _ => bare,
+        };
+        assert_eq!(ours.message.len(), expected, "{bare}");
+        assert_eq!(ours.extensions.last().unwrap().id, ExtensionId(41));
+    }
 }
 
 #[test]
