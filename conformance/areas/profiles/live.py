@@ -96,7 +96,7 @@ def expect_hello(build: Build, our: Record, its: Record) -> None:
         expect(one.ech in ech_of(build, "h2"), f"GREASE ECH of {one.ech}")
 
 
-def flight(record: Record) -> list[wire.Frame]:
+def flight(record: Record) -> list[bytes]:
     """Its frames to the first request. Firefox connects before it knows what to ask: when Go's SETTINGS are there
     first, it confirms their size of the table, which who asks at once cannot know."""
     frames = wire.first_flight(wire.frames(record.app))
