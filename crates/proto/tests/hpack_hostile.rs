@@ -235,6 +235,10 @@ fn updates_can_answer_each_setting() {
     assert_eq!(begun(&mut encoder), update(5));
     encoder.set_max_size(u32::MAX);
     assert_eq!(begun(&mut encoder), update(16_000));
+    // The size that it begins with counts where it is the peer's.
+    let mut encoder = Encoder::new(0).with_updates(SizeUpdates::Always);
+    encoder.set_max_size(4096);
+    assert_eq!(begun(&mut encoder), [update(0), update(4096)].concat());
 }
 
 #[test]
