@@ -25,8 +25,9 @@ use super::{
 pub(crate) struct WsFlags {
     /// Where the WebSocket is
     ///
-    /// A URL without a scheme is taken as ws. It is opened over HTTP/1.1; with --http2 over HTTP/2 where the
-    /// server takes WebSockets there, with --http2-prior-knowledge over nothing else.
+    /// A URL without a scheme is taken as ws. It is opened over HTTP/1.1, with --as as that browser opens
+    /// it; with --http2 over HTTP/2 where the server takes WebSockets there, with --http2-prior-knowledge over
+    /// nothing else.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     words: Vec<String>,
 

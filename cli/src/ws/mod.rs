@@ -14,11 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mimus::{
-    Version,
-    ws::{
-        Builder, Close, CloseCode, ConnectError, DeflateOffer, Message, Receiver, Sender, WebSocket,
-    },
+use mimus::ws::{
+    Builder, Close, CloseCode, ConnectError, DeflateOffer, Message, Receiver, Sender, WebSocket,
 };
 
 use self::{input::Input, show::Screen};
@@ -117,9 +114,10 @@ fn shaped(mut socket: Builder<Mode>, wanted: &Wanted) -> Builder<Mode> {
     }
     socket =
         socket.ping_interval(options.ping_interval).idle_timeout(wanted.flags.policy.idle_timeout);
-    match connection.http2 {
-        true => socket.prefer_http2(),
-        false => socket.version(connection.version().unwrap_or(Version::HTTP_11)),
+    match connection.version() {
+        _ if connection.http2 => socket.prefer_http2(),
+        Some(version) => socket.version(version),
+        None => socket,
     }
 }
 

@@ -219,22 +219,26 @@ fn updates_can_answer_each_setting() {
         block
     };
     let mut encoder =
-        Encoder::with_cap(DEFAULT_TABLE_SIZE, 65_536).with_updates(SizeUpdates::Always);
+        Encoder::with_cap(DEFAULT_TABLE_SIZE, 16_000).with_updates(SizeUpdates::Always);
     assert_eq!(begun(&mut encoder), [0_u8; 0]);
     encoder.set_max_size(4096);
     assert_eq!(begun(&mut encoder), update(4096));
     assert_eq!(begun(&mut encoder), [0_u8; 0]);
     // The least that was said counts, not what there was before.
-    for size in [20_000, 10_000, 30_000] {
+    for size in [12_000, 10_000, 14_000] {
         encoder.set_max_size(size);
     }
-    assert_eq!(begun(&mut encoder), [update(10_000), update(30_000)].concat());
+    assert_eq!(begun(&mut encoder), [update(10_000), update(14_000)].concat());
     for size in [10, 5] {
         encoder.set_max_size(size);
     }
     assert_eq!(begun(&mut encoder), update(5));
     encoder.set_max_size(u32::MAX);
-    assert_eq!(begun(&mut encoder), update(65_536));
+    assert_eq!(begun(&mut encoder), update(16_000));
+    // The size that it begins with counts where it is the peer's.
+    let mut encoder = Encoder::new(0).with_updates(SizeUpdates::Always);
+    encoder.set_max_size(4096);
+    assert_eq!(begun(&mut encoder), [update(0), update(4096)].concat());
 }
 
 #[test]

@@ -109,6 +109,24 @@ fn the_brands_and_versions_of_each_agree() {
 }
 
 #[test]
+fn a_safari_says_its_version_and_its_system() {
+    for name in Profile::names().filter(|name| name.starts_with("safari-")) {
+        let profile = Profile::named(name).expect(name);
+        let agent = &profile.0.file.values["user-agent"];
+        let (system, token) = match profile.platform() {
+            "macos" => ("Macintosh; Intel Mac OS X 10_15_7", "Safari/605.1.15"),
+            "ios" => ("iPhone; CPU iPhone OS 18_", "Mobile/15E148 Safari/604.1"),
+            other => panic!("no Safari of {other} is known"),
+        };
+        let version = format!("Version/{} {token}", profile.version());
+        assert!(agent.contains(system) && agent.ends_with(&version), "{name}: {agent}");
+        assert_eq!(profile.verified(), Verified::No, "{name}");
+    }
+    assert_eq!(Profile::named("safari").expect("an alias").platform(), "macos");
+    assert_eq!(Profile::named("safari-ios").expect("an alias").platform(), "ios");
+}
+
+#[test]
 fn a_name_that_is_none_tells_those_near() {
     let error = Profile::named("chrome-156-linx").expect_err("there is none");
     assert_eq!(error.near().first(), Some(&"chrome-156-linux"));

@@ -81,7 +81,7 @@ impl Encoder {
             names: NameIndex::First,
         };
         encoder.set_max_size(max_size);
-        encoder.told = false;
+        encoder.told = max_size != DEFAULT_TABLE_SIZE;
         encoder
     }
 
@@ -92,10 +92,13 @@ impl Encoder {
         self
     }
 
-    /// The same, with another choice of when a size is said.
+    /// The same, with another choice of when a size is said, before anything is.
     #[must_use]
     pub fn with_updates(mut self, updates: SizeUpdates) -> Self {
         self.updates = updates;
+        if self.told {
+            self.lowest = self.allowed.min(self.cap);
+        }
         self
     }
 
