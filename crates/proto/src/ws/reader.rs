@@ -284,8 +284,10 @@ impl Reader {
         }
         let bytes = self.buf.get(self.start..)?;
         let (opcode, size, len) = plain_head(bytes, self.role)?;
-        let is_here = len as u64 <= self.in_one_max && len <= bytes.len() - size;
-        is_here.then_some((opcode, size, len))
+        if len as u64 > self.in_one_max || len > bytes.len() - size {
+            return None;
+        }
+        Some((opcode, size, len))
     }
 
     /// Takes such a message.
@@ -294,11 +296,19 @@ impl Reader {
         let (opcode, size, len) = self.plain_here()?;
         let range = self.start + size..self.start + size + len;
         if self.role == Role::Server {
-            let key = *self.buf[..range.start].last_chunk()?;
-            mask::in_place(&mut self.buf[range.clone()], key);
+            self.unmask(range.clone());
         }
         self.start = range.end;
         Some((opcode, range))
+    }
+
+    /// Unmasks such a message, whose key stands before it.
+    #[inline(never)]
+    fn unmask(&mut self, range: Range<usize>) {
+        let (before, payload) = self.buf[..range.end].split_at_mut(range.start);
+        if let Some(key) = before.last_chunk() {
+            mask::in_place(payload, *key);
+        }
     }
 
     /// The next message or control frame, lent; `None` until more bytes come.
