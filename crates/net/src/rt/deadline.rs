@@ -19,9 +19,10 @@ pub(super) trait Timer {
 
 /// The deadline of a socket, with the timer that watches it.
 ///
-/// The timer is made by the first operation that is pending with a deadline set. Moving the deadline
-/// later leaves the timer alone: it fires early, once, and is moved then. So a run of exchanges, each
-/// with a timeout of its own, costs one timer event per timeout and not one per exchange.
+/// The timer is made by the first operation that is pending with a deadline set, and dropped by the first
+/// that is pending without one. Moving the deadline later leaves the timer alone: it fires early, once, and
+/// is moved then. So a run of exchanges, each with a timeout of its own, costs one timer event per timeout
+/// and not one per exchange.
 #[derive(Debug)]
 pub(super) struct Deadline<T> {
     at: Option<Instant>,
@@ -44,6 +45,9 @@ impl<T: Timer> Deadline<T> {
         make: impl FnOnce(Instant) -> T,
     ) -> Poll<io::Error> {
         let Some(at) = self.at else {
+            // Taken back, and something waits without end: a timer that is left would cost the runtime a
+            // look at the clock at each turn, and wake for nothing.
+            self.armed = None;
             return Poll::Pending;
         };
         let (timer, armed_for) = self.armed.get_or_insert_with(|| (make(at), at));
@@ -151,5 +155,20 @@ mod tests {
         assert!(!rig.expired_at(11), "usable again after a time-out");
         rig.deadline.set(None);
         assert!(!rig.expired_at(5000));
+    }
+
+    #[test]
+    fn a_deadline_that_was_taken_back_leaves_no_timer_to_whoever_waits() {
+        let mut rig = Rig::new();
+        rig.set(100);
+        assert!(!rig.expired_at(0));
+        rig.deadline.set(None);
+        assert!(rig.deadline.armed.is_some(), "the next exchange may have one again");
+        assert!(!rig.expired_at(1));
+        assert!(rig.deadline.armed.is_none());
+        rig.set(200);
+        assert!(!rig.expired_at(150));
+        assert!(rig.expired_at(200));
+        assert_eq!((rig.made, rig.resets.get()), (2, 0));
     }
 }

@@ -90,13 +90,17 @@ pub(super) enum Plaintext {
 /// One client connection.
 pub(super) struct TlsMachine {
     stream: SslStream<Wire>,
+    /// There may be something to be sent. To look at what BoringSSL holds takes two calls into it, and this is
+    /// asked before and after each exchange.
+    has_output: bool,
     /// The peer said its last, or failed: every further read says so again.
     over: bool,
 }
 
 impl TlsMachine {
     pub(super) fn new(ssl: Ssl) -> Result<Self, ErrorStack> {
-        Ok(TlsMachine { stream: SslStream::new(ssl, Wire::default())?, over: false })
+        let stream = SslStream::new(ssl, Wire::default())?;
+        Ok(TlsMachine { stream, has_output: false, over: false })
     }
 
     pub(super) fn ssl(&self) -> &SslRef {
@@ -105,6 +109,7 @@ impl TlsMachine {
 
     /// Takes the handshake as far as the bytes at hand allow.
     pub(super) fn handshake(&mut self) -> Result<Handshake, Error> {
+        self.has_output = true;
         match self.stream.connect() {
             Ok(()) => Ok(Handshake::Ready),
             Err(error) if error.code() == ErrorCode::WANT_READ => Ok(Handshake::WantRead),
@@ -160,7 +165,10 @@ impl TlsMachine {
             if spare.is_empty() || !(self.has_input() || self.over) {
                 break Ok(Plaintext::WantRead);
             }
-            match self.stream.ssl_read_uninit(spare) {
+            let read = self.stream.ssl_read_uninit(spare);
+            self.has_output |= !self.stream.get_ref().outgoing.is_empty();
+            self.release();
+            match read {
                 Ok(n) => {
                     let len = buf.len() + n;
                     // SAFETY: `ssl_read_uninit` initialised the first `n` bytes of the spare capacity.
@@ -176,7 +184,6 @@ impl TlsMachine {
                 Err(error) => break Err(error),
             }
         };
-        self.release();
         self.over |= !matches!(end, Ok(Plaintext::WantRead));
         // What came before an end is delivered first; BoringSSL repeats the end at the next call.
         if total > 0 { Ok(Plaintext::Data(total)) } else { end }
@@ -190,6 +197,7 @@ impl TlsMachine {
         let mut gathered = Vec::new();
         let mut total = 0;
         let limit = limit.min(MAX_WRITE);
+        self.has_output = true;
         while total < limit {
             let room = RECORD.min(limit - total);
             let record = rest.record(room, &mut gathered);
@@ -210,7 +218,14 @@ impl TlsMachine {
 
     /// Says `close_notify` (RFC 8446 section 6.1).
     pub(super) fn close_notify(&mut self) -> Result<(), Error> {
+        self.has_output = true;
         self.stream.shutdown().map(drop)
+    }
+
+    /// Whether there may be something to be sent: then [`transmit`](Self::transmit) has it.
+    #[inline]
+    pub(super) fn has_output(&self) -> bool {
+        self.has_output
     }
 
     /// What has to be sent to the peer.
@@ -225,6 +240,7 @@ impl TlsMachine {
         wire.sent += n;
         if wire.sent >= wire.outgoing.len() {
             wire.sent = 0;
+            self.has_output = false;
             let mut block = std::mem::take(&mut wire.outgoing);
             if (1..=KEEP).contains(&block.capacity()) {
                 block.clear();

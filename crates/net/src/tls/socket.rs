@@ -206,7 +206,12 @@ impl TlsSocket {
     }
 
     /// Sends what the machine has to send.
+    #[inline]
     fn poll_transmit(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.machine.has_output() { self.poll_send(cx) } else { Poll::Ready(Ok(())) }
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let bytes = self.machine.transmit();
             if bytes.is_empty() {
@@ -223,10 +228,11 @@ impl TlsSocket {
     fn poll_fill(&mut self, cx: &mut Context<'_>, wait: Wait) -> Poll<io::Result<usize>> {
         let read = self.inner.poll_read(cx, self.machine.feed(), wait);
         match &read {
+            Poll::Ready(Ok(1..)) => return read,
             Poll::Ready(Ok(0)) => self.input = Input::Ended,
-            Poll::Pending => self.machine.release(),
-            Poll::Ready(_) => {}
+            Poll::Ready(Err(_)) | Poll::Pending => {}
         }
+        self.machine.release();
         read
     }
 
@@ -354,7 +360,7 @@ impl Socket for TlsSocket {
         if bufs.iter().all(|buf| buf.is_empty()) {
             return Poll::Ready(Ok(0));
         }
-        if self.machine.transmit().len() >= BACKLOG {
+        if self.machine.has_output() && self.machine.transmit().len() >= BACKLOG {
             ready!(self.poll_transmit(cx))?;
         }
         let mut n = self.write_early(bufs)?;

@@ -44,6 +44,7 @@ pub(crate) fn append(
 ) {
     let head_len = head_len.min(HEAD);
     out.reserve(HEAD + bytes.len());
+    let len = out.len() + head_len + bytes.len();
     let to: *mut u8 = out.spare_capacity_mut().as_mut_ptr().cast();
     // SAFETY: the spare room behind `out` has at least `HEAD` bytes, and is exclusively ours. All of the head is
     // written, because that many bytes are two instructions; what is not asked for is overwritten below, or
@@ -57,7 +58,6 @@ pub(crate) fn append(
         // SAFETY: the same.
         None => unsafe { std::ptr::copy_nonoverlapping(from, to, bytes.len()) },
     }
-    let len = out.len() + head_len + bytes.len();
     // SAFETY: `reserve` made so much room, and all of what is new was written.
     unsafe { out.set_len(len) };
 }

@@ -166,6 +166,13 @@ impl<M: Masking> Connection<M> {
     /// As for [`poll`](Self::poll).
     #[inline]
     pub fn look(&mut self) -> Result<bool, Error> {
+        match self.reader.glance() {
+            Some(here) => Ok(here),
+            None => self.look_closer(),
+        }
+    }
+
+    fn look_closer(&mut self) -> Result<bool, Error> {
         match self.reader.look() {
             Ok(here) => {
                 if here
@@ -288,6 +295,7 @@ impl<M: Masking> Connection<M> {
 
     /// All bytes that wait to be written: the measure for back-pressure.
     #[must_use]
+    #[inline]
     pub fn pending(&self) -> usize {
         self.talk.writer.pending()
     }
@@ -297,6 +305,7 @@ impl<M: Masking> Connection<M> {
 impl<M: Masking> Connection<M> {
     /// How far it is.
     #[must_use]
+    #[inline]
     pub fn phase(&self) -> Phase {
         self.talk.phase
     }

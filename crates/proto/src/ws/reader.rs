@@ -141,11 +141,14 @@ impl Reader {
     /// Call it only when [`poll`](Self::poll) gave `None`, so that it does not grow without bound. When
     /// all of it was given out it is empty, with all its room; otherwise making room in it is what moves
     /// the rest, if it has to be moved.
+    #[inline]
     pub fn recv_buf(&mut self) -> &mut BytesMut {
         if self.found.is_some() {
             return &mut self.buf;
         }
-        self.release();
+        if !self.gathered.is_empty() {
+            self.release();
+        }
         self.gone += self.start as u64;
         if self.start == self.buf.len() {
             self.buf.clear();
@@ -204,8 +207,9 @@ impl Reader {
     }
 
     /// Forgets a message that was put together and given out.
+    #[inline(never)]
     fn release(&mut self) {
-        if self.open.is_none() && !self.gathered.is_empty() {
+        if self.open.is_none() {
             self.gathered.clear();
             if self.gathered.capacity() > KEEP {
                 // As a whole: the allocator has it for the next.
@@ -220,12 +224,22 @@ impl Reader {
     /// As for [`poll`](Self::poll).
     #[inline]
     pub fn look(&mut self) -> Result<bool, Error> {
+        match self.glance() {
+            Some(here) => Ok(here),
+            None => self.find(),
+        }
+    }
+
+    /// The same as far as it can be told without a change: whether a plain message is here, or nothing. What
+    /// is asked most.
+    #[inline]
+    pub(super) fn glance(&self) -> Option<bool> {
+        if self.is_dry() { Some(false) } else { self.plain_here().map(|_| true) }
+    }
+
+    fn find(&mut self) -> Result<bool, Error> {
         if self.found.is_none() {
-            self.found = match self.plain() {
-                Some((opcode, range)) => Some(Whole::Here(opcode, range)),
-                None if self.is_dry() => None,
-                None => self.step()?,
-            };
+            self.found = self.step()?;
         }
         Ok(self.found.is_some())
     }
@@ -250,31 +264,21 @@ impl Reader {
         }
     }
 
-    /// What lies in the buffer: it was found there, or is plain.
-    #[inline(always)]
-    fn here(&mut self) -> Option<(Opcode, Range<usize>)> {
-        match &self.found {
-            None => self.plain(),
-            Some(Whole::Gathered(_)) => None,
-            Some(Whole::Here(opcode, range)) => {
-                let here = (*opcode, range.clone());
-                self.found = None;
-                Some(here)
-            }
-        }
-    }
-
-    /// Between frames, without another byte, as far as is known.
+    /// Between frames, without another byte, and nothing was found before.
     #[inline]
     fn is_dry(&self) -> bool {
-        self.start == self.buf.len() && matches!(self.state, State::Header) && !self.eof
+        self.start == self.buf.len()
+            && matches!(self.state, State::Header)
+            && self.found.is_none()
+            && !self.eof
     }
 
-    /// A message that is one frame, and all here: what comes most, judged by its first two bytes. `None`
-    /// when it is anything else, or wrong, which [`step`](Self::step) tells. Nothing else was found before.
+    /// A message that is one frame, and all here: what comes most, judged by its first two bytes. What it is,
+    /// how many bytes its header takes, how many its payload. `None` when it is anything else, or wrong, which
+    /// [`step`](Self::step) tells, or when something was found before.
     #[inline(always)]
-    fn plain(&mut self) -> Option<(Opcode, Range<usize>)> {
-        let usual = self.open.is_none() && self.seen.missing == 0;
+    fn plain_here(&self) -> Option<(Opcode, usize, usize)> {
+        let usual = self.found.is_none() && self.open.is_none() && self.seen.missing == 0;
         if !usual || !matches!(self.state, State::Header) {
             return None;
         }
@@ -283,13 +287,28 @@ impl Reader {
         if len as u64 > self.in_one_max || len > bytes.len() - size {
             return None;
         }
+        Some((opcode, size, len))
+    }
+
+    /// Takes such a message.
+    #[inline(always)]
+    fn plain(&mut self) -> Option<(Opcode, Range<usize>)> {
+        let (opcode, size, len) = self.plain_here()?;
         let range = self.start + size..self.start + size + len;
         if self.role == Role::Server {
-            let key = *bytes[..size].last_chunk()?;
-            mask::in_place(&mut self.buf[range.clone()], key);
+            self.unmask(range.clone());
         }
         self.start = range.end;
         Some((opcode, range))
+    }
+
+    /// Unmasks such a message, whose key stands before it.
+    #[inline(never)]
+    fn unmask(&mut self, range: Range<usize>) {
+        let (before, payload) = self.buf[..range.end].split_at_mut(range.start);
+        if let Some(key) = before.last_chunk() {
+            mask::in_place(payload, *key);
+        }
     }
 
     /// The next message or control frame, lent; `None` until more bytes come.
@@ -299,7 +318,7 @@ impl Reader {
     /// what to tell the peer.
     #[inline(always)]
     pub fn poll(&mut self) -> Result<Option<Message<'_>>, Error> {
-        match self.here() {
+        match self.plain() {
             Some((opcode, range)) => lent(view(opcode, &self.buf[range]), &mut self.state),
             None => self.poll_other(),
         }
@@ -327,24 +346,32 @@ impl Reader {
     /// As for [`poll`](Self::poll).
     #[inline]
     pub fn poll_owned(&mut self) -> Result<Option<OwnedMessage>, Error> {
-        let (opcode, bytes) = match self.here() {
-            Some((opcode, range)) => (opcode, self.cut(range)),
+        let (opcode, range) = match self.plain() {
+            Some(here) => here,
             None => match self.next()? {
-                Some(Whole::Here(opcode, range)) => (opcode, self.cut(range)),
-                Some(Whole::Gathered(kind)) => {
-                    let opcode = if kind == Kind::Text { Opcode::Text } else { Opcode::Binary };
-                    (opcode, std::mem::take(&mut self.gathered).into())
-                }
+                Some(Whole::Here(opcode, range)) => (opcode, range),
+                Some(Whole::Gathered(kind)) => return self.take_gathered(kind).map(Some),
                 None => return Ok(None),
             },
         };
-        match owned(opcode, bytes) {
-            Ok(message) => Ok(Some(message)),
-            Err(breach) => Err(self.fail(breach)),
-        }
+        let bytes = self.cut(range);
+        self.own(opcode, bytes).map(Some)
+    }
+
+    #[inline(never)]
+    fn take_gathered(&mut self, kind: Kind) -> Result<OwnedMessage, Error> {
+        let opcode = if kind == Kind::Text { Opcode::Text } else { Opcode::Binary };
+        let bytes = std::mem::take(&mut self.gathered).into();
+        self.own(opcode, bytes)
+    }
+
+    #[inline]
+    fn own(&mut self, opcode: Opcode, bytes: Bytes) -> Result<OwnedMessage, Error> {
+        owned(opcode, bytes).map_err(|breach| self.fail(breach))
     }
 
     /// Takes what was just found out of the buffer.
+    #[inline]
     fn cut(&mut self, range: Range<usize>) -> Bytes {
         self.start = 0;
         self.gone += range.end as u64;
@@ -553,7 +580,8 @@ impl Reader {
                 Ok(())
             }
         };
-        if open.kind == Kind::Text {
+        // At its end the whole of it is checked when it is given out.
+        if open.kind == Kind::Text && !ends {
             open.checked = check_more(&self.gathered, open.checked)
                 .map_err(|_| PeerMisbehaved::InvalidUtf8)?;
         }

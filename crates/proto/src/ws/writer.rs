@@ -66,13 +66,14 @@ impl<M: Masking> Writer<M> {
     /// [`ApiMisuse::ControlTooLong`], [`ApiMisuse::BadCloseCode`]. Nothing was queued then.
     #[inline]
     pub fn send(&mut self, message: Message<'_>) -> Result<(), ApiMisuse> {
-        match message {
-            Message::Text(text) => self.whole(Opcode::Text, text.as_bytes()),
-            Message::Binary(bytes) => self.whole(Opcode::Binary, bytes),
-            Message::Ping(bytes) => self.control(Opcode::Ping, bytes),
-            Message::Pong(bytes) => self.control(Opcode::Pong, bytes),
-            Message::Close(close) => self.close(close),
-        }
+        let (opcode, payload) = match message {
+            Message::Text(text) => (Opcode::Text, text.as_bytes()),
+            Message::Binary(bytes) => (Opcode::Binary, bytes),
+            Message::Ping(bytes) => return self.control(Opcode::Ping, bytes),
+            Message::Pong(bytes) => return self.control(Opcode::Pong, bytes),
+            Message::Close(close) => return self.close(close),
+        };
+        self.whole(opcode, payload)
     }
 
     /// The same for what may be kept: a large payload is not copied. A client masks it where it is when
@@ -168,6 +169,7 @@ impl<M: Masking> Writer<M> {
 
     /// All bytes that wait to be written: the measure for back-pressure.
     #[must_use]
+    #[inline]
     pub fn pending(&self) -> usize {
         self.out.pending()
     }
@@ -198,11 +200,13 @@ impl<M: Masking> Writer<M> {
 
     #[inline]
     fn check_idle(&self) -> Result<(), ApiMisuse> {
-        match self.state {
-            State::Idle => Ok(()),
-            State::Open { .. } => Err(ApiMisuse::MessageOpen),
-            State::Closed => Err(ApiMisuse::Closing),
-        }
+        if matches!(self.state, State::Idle) { Ok(()) } else { Err(self.busy()) }
+    }
+
+    /// Why no message can begin.
+    #[cold]
+    fn busy(&self) -> ApiMisuse {
+        if self.is_closed() { ApiMisuse::Closing } else { ApiMisuse::MessageOpen }
     }
 
     #[inline]
@@ -217,8 +221,13 @@ impl<M: Masking> Writer<M> {
     /// Queues a message in compressed form, if that is agreed on and worth it.
     #[inline]
     fn compressed(&mut self, opcode: Opcode, payload: &[u8]) -> bool {
-        let Some(deflate) = &mut self.deflate else { return false };
-        let Some(payload) = deflate.whole(payload) else { return false };
+        self.deflate.is_some() && self.deflated(opcode, payload)
+    }
+
+    #[inline(never)]
+    fn deflated(&mut self, opcode: Opcode, payload: &[u8]) -> bool {
+        let payload = self.deflate.as_mut().and_then(|deflate| deflate.whole(payload));
+        let Some(payload) = payload else { return false };
         frame(self.out.text(), &mut self.masking, (opcode, true, RSV1), payload);
         true
     }
@@ -243,6 +252,7 @@ impl<M: Masking> Writer<M> {
         Ok(())
     }
 
+    #[inline(never)]
     fn control(&mut self, opcode: Opcode, payload: &[u8]) -> Result<(), ApiMisuse> {
         if self.state == State::Closed {
             return Err(ApiMisuse::Closing);
@@ -255,6 +265,7 @@ impl<M: Masking> Writer<M> {
         Ok(())
     }
 
+    #[inline(never)]
     fn close(&mut self, close: Option<Close<'_>>) -> Result<(), ApiMisuse> {
         let mut payload = Vec::new();
         if let Some(close) = close {

@@ -256,3 +256,39 @@ fn fragments_that_bring_nothing_are_counted() {
     let wire = [&begin[..], &empty.repeat(1025)].concat();
     assert_eq!(refusal(&wire), Some(LimitExceeded::EmptyFragments.into()));
 }
+
+#[test]
+fn what_was_looked_at_is_given_out_once_and_as_it_came() {
+    for masked in [false, true] {
+        let wire = [
+            frame(true, Opcode::Text, "plain, é".as_bytes(), masked),
+            frame(false, Opcode::Binary, b"in two", masked),
+            frame(true, Opcode::Ping, b"between", masked),
+            frame(true, Opcode::Continuation, b" pieces", masked),
+            frame(true, Opcode::Binary, &[7; 300], masked),
+            frame(true, Opcode::Text, b"", masked),
+            frame(true, Opcode::Close, &[3, 232], masked),
+        ]
+        .concat();
+        let (role, expected) = match masked {
+            true => (Role::Server, hear(Unmasked, &wire).0),
+            false => (Role::Client, hear(client(), &wire).0),
+        };
+        // Taken at once, or only when everything has come.
+        for (step, at_once) in [(1, true), (1, false), (9, true), (9, false), (wire.len(), true)] {
+            let mut reader = Reader::new(role, Limits::default());
+            let mut heard = Vec::new();
+            let mut came = 0;
+            for piece in wire.chunks(step) {
+                reader.recv(piece);
+                came += piece.len();
+                while reader.look() == Ok(true) && (at_once || came == wire.len()) {
+                    assert_eq!(reader.look(), Ok(true));
+                    heard.extend(reader.poll().unwrap().map(|message| message.to_owned()));
+                }
+            }
+            assert_eq!(reader.look(), Ok(false));
+            assert_eq!(heard, expected, "masked: {masked}, step {step}, at once: {at_once}");
+        }
+    }
+}

@@ -154,14 +154,16 @@ impl Link {
             if here {
                 return Poll::Ready(Ok(true));
             }
-            let closed = self.machine.phase() == Phase::Closed;
-            if self.machine.is_over() || (closed && (self.mute || self.shut)) {
-                ready!(self.poll_shut(cx));
-                return Poll::Ready(Ok(false));
-            }
-            if self.eof {
-                // The answer to a close waits to be written.
-                return Poll::Pending;
+            if !self.is_open() {
+                let closed = self.machine.phase() == Phase::Closed;
+                if self.machine.is_over() || (closed && (self.mute || self.shut)) {
+                    ready!(self.poll_shut(cx));
+                    return Poll::Ready(Ok(false));
+                }
+                if self.eof {
+                    // The answer to a close waits to be written.
+                    return Poll::Pending;
+                }
             }
             ready!(self.poll_fill(cx, wait))?;
         }
@@ -257,8 +259,9 @@ impl Link {
     }
 
     /// Whether no close was sent or came, and nothing failed.
+    #[inline]
     fn is_open(&self) -> bool {
-        self.machine.phase() == Phase::Open
+        matches!(self.machine.phase(), Phase::Open)
     }
 
     /// What changes when its life nears its end.
@@ -300,15 +303,18 @@ impl Link {
     }
 
     /// Whether something waits to be written.
+    #[inline]
     fn owes(&self) -> bool {
         self.machine.pending() > 0 || self.unflushed
     }
 
     /// Sets the time by which a pending operation is to end. Whether there is one.
+    #[inline]
     fn arm(&mut self) -> bool {
-        if !self.timed && self.machine.phase() == Phase::Open {
-            return false;
-        }
+        (self.timed || !self.is_open()) && self.set_deadline()
+    }
+
+    fn set_deadline(&mut self) -> bool {
         self.timed = true;
         let now = Instant::now();
         let silent = self.idle_timeout.and_then(|idle| {

@@ -48,16 +48,17 @@ impl Blocking {
     /// ```
     pub fn block_on<F: Future>(future: F) -> F::Output {
         let mut future = pin!(future);
-        let mut turn = reactor::Turn::begin();
-        let waker = turn.waker();
-        let mut cx = Context::from_waker(&waker);
-        loop {
+        let turn = reactor::Turn::begin();
+        let mut cx = Context::from_waker(turn.waker());
+        let output = loop {
             turn.forget_wake();
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
-                return output;
+                break output;
             }
-            turn.park(&waker);
-        }
+            turn.park();
+        };
+        turn.end();
+        output
     }
 }
 

@@ -25,7 +25,7 @@ thread_local! {
     /// What the innermost `block_on` of this thread waits for; `None` outside of any.
     static SLOTS: RefCell<Option<Vec<Slot>>> = const { RefCell::new(None) };
     /// The alarm of the last outermost `block_on`, kept for the next.
-    static ALARM: Cell<Option<Arc<Alarm>>> = const { Cell::new(None) };
+    static OWN: Cell<Option<Own>> = const { Cell::new(None) };
 }
 
 /// Names one waiter, everywhere and for ever.
@@ -93,52 +93,80 @@ pub(super) fn forget(key: Key) {
     drop(removed);
 }
 
-/// One `block_on`, from begin to drop. What an outer one waits for is set aside meanwhile.
+/// An alarm, and the waker that rings it: kept together, because to make a waker and to drop it are atomic
+/// operations that a small exchange would notice.
+#[derive(Debug)]
+struct Own {
+    alarm: Arc<Alarm>,
+    waker: Waker,
+}
+
+impl Own {
+    fn new() -> Self {
+        let alarm = Arc::new(Alarm::new());
+        Own { waker: Waker::from(alarm.clone()), alarm }
+    }
+}
+
+/// What an outer `block_on` waits for, set aside.
+#[derive(Debug)]
+struct Outer(Option<Vec<Slot>>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        let done = SLOTS.replace(self.0.take());
+        drop(done);
+    }
+}
+
+/// One `block_on`.
 #[derive(Debug)]
 pub(super) struct Turn {
-    outer: Option<Vec<Slot>>,
-    alarm: Arc<Alarm>,
+    outer: Outer,
+    own: Own,
 }
 
 impl Turn {
     pub(super) fn begin() -> Self {
-        let outer = SLOTS.replace(Some(Vec::new()));
-        let alarm = ALARM.take().unwrap_or_else(|| Arc::new(Alarm::new()));
-        Turn { outer, alarm }
+        let outer = Outer(SLOTS.replace(Some(Vec::new())));
+        Turn { outer, own: OWN.take().unwrap_or_else(Own::new) }
     }
 
-    pub(super) fn waker(&self) -> Waker {
-        Waker::from(self.alarm.clone())
+    /// Leaves the alarm to the next one. Without it, in a panic, the next makes its own.
+    pub(super) fn end(self) {
+        drop(self.outer);
+        OWN.set(Some(self.own));
+    }
+
+    pub(super) fn waker(&self) -> &Waker {
+        &self.own.waker
     }
 
     /// Wakes from here on are news.
-    pub(super) fn forget_wake(&mut self) {
-        self.alarm.state.swap(RUNNING, Ordering::AcqRel);
+    pub(super) fn forget_wake(&self) {
+        let state = &self.own.alarm.state;
+        // A wake that this look misses is met when the thread goes to sleep.
+        if state.load(Ordering::Relaxed) != RUNNING {
+            state.swap(RUNNING, Ordering::AcqRel);
+        }
     }
 
-    /// Sleeps until something that is wanted has come or `own` is woken; may return for nothing.
-    pub(super) fn park(&mut self, own: &Waker) {
-        let watch = Watch::new(own);
+    /// Sleeps until something that is wanted has come or our waker is woken; may return for nothing.
+    pub(super) fn park(&self) {
+        let Own { alarm, waker } = &self.own;
+        let watch = Watch::new(waker);
         let ready = if watch.fds.is_empty() {
-            self.alarm.park(watch.timeout());
+            alarm.park(watch.timeout());
             Vec::new()
         } else {
-            // Without a clone of our waker in foreign hands nobody else can wake us: one for us, one
-            // for `own`, and those in the slots.
-            let foreign = Arc::strong_count(&self.alarm) > 2 + watch.own;
-            watch.poll(&self.alarm, foreign)
+            // Without a clone of our waker in foreign hands nobody else can wake us: one is the alarm's
+            // owner, one our waker, and those in the slots.
+            let foreign = Arc::strong_count(alarm) > 2 + watch.own;
+            watch.poll(alarm, foreign)
         };
         // Awake: the wakers below are ours more often than not, and need not ring.
         self.forget_wake();
         wake(&ready);
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let done = SLOTS.replace(self.outer.take());
-        drop(done);
-        ALARM.set(Some(self.alarm.clone()));
     }
 }
 

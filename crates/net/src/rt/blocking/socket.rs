@@ -114,7 +114,10 @@ impl Stream {
         loop {
             let rest = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let flags = match rest {
-                None => RecvFlags::empty(),
+                None => {
+                    self.unlimit_recv()?;
+                    RecvFlags::empty()
+                }
                 Some(rest) if rest >= COARSE && !exactly => {
                     self.limit_recv(rest)?;
                     RecvFlags::empty()
@@ -131,11 +134,6 @@ impl Stream {
                         return Err(sys::timed_out());
                     }
                     exactly = true;
-                    if rest.is_none() && self.recv_timeout.is_some() {
-                        // Left over from a deadline that was taken back.
-                        self.fd.set_read_timeout(None)?;
-                        self.recv_timeout = None;
-                    }
                 }
                 done => return done,
             }
@@ -149,6 +147,15 @@ impl Stream {
             let limit = rest - rest / 8;
             self.fd.set_read_timeout(Some(limit))?;
             self.recv_timeout = Some(limit);
+        }
+        Ok(())
+    }
+
+    /// Has `recv` sleep without end, when a deadline was taken back: the system arms a timer for each that
+    /// may not.
+    fn unlimit_recv(&mut self) -> io::Result<()> {
+        if self.recv_timeout.take().is_some() {
+            self.fd.set_read_timeout(None)?;
         }
         Ok(())
     }
