@@ -77,6 +77,7 @@ def origin(tmp_path_factory):
 def origin6(tmp_path_factory):
     """An origin on the loopback address of IPv6."""
     with running(tmp_path_factory.mktemp("origin6") / "ca.pem", "--http", "[::1]:0") as origin:
+        origin.http = f"http://[::1]:{origin.http.rpartition(':')[2]}"
         yield origin
 
 

