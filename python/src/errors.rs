@@ -3,12 +3,7 @@
 use std::error::Error as StdError;
 
 use mimus::{Error, Kind, Phase, Url, redirect::RedirectError};
-use pyo3::{
-    intern,
-    prelude::*,
-    sync::PyOnceLock,
-    types::PyDict,
-};
+use pyo3::{intern, prelude::*, sync::PyOnceLock, types::PyDict};
 
 /// The class of this name in `mimus._errors`.
 pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
