@@ -23,7 +23,7 @@ venv() {
 # The features and profile of `cargo test`, so that nothing but the extension itself is left to build.
 extension() {
     read -ra members <<<"$(scripts/members.sh)"
-    PYO3_PYTHON="$VENV/bin/python" cargo build "${members[@]}" --all-features --locked --lib --tests
+    cargo build "${members[@]}" --all-features --locked --lib --tests
     # In one step: a Python that has it loaded keeps the old one.
     cp "$TARGET/debug/lib_mimus.so" python/mimus/.new.so
     mv python/mimus/.new.so python/mimus/_mimus.abi3.so
