@@ -209,6 +209,16 @@ impl<M> RequestBuilder<M> {
         })
     }
 
+    /// Appends `text` to the URL's query. It is one already: nothing is encoded but what no URL can hold.
+    pub fn query_text(self, text: &str) -> Self {
+        self.change(|r| {
+            r.target.change(|url| {
+                crate::body::append_query_text(url, text);
+                Ok(())
+            })
+        })
+    }
+
     /// The body: text, bytes, a file, a stream... Its length, when known, is announced; otherwise it
     /// is sent chunked.
     pub fn body(self, body: impl Into<Body>) -> Self {
@@ -263,6 +273,11 @@ impl<M> RequestBuilder<M> {
             r.body = text.into();
             Ok(())
         })
+    }
+
+    /// Says what the body is, unless `Content-Type` was set.
+    pub fn default_content_type(self, media_type: &str) -> Self {
+        self.change(|r| content_type(&mut r.fields, media_type))
     }
 
     /// A `multipart/form-data` body (RFC 7578), streamed.

@@ -172,8 +172,8 @@ mod tests {
     #[test]
     fn one_that_can_be_used_is_enough() {
         let good = config(VERSION, 0x20, 1, &[]);
-        assert_eq!(answer(&[good.clone()]), Ok(()));
-        assert_eq!(answer(&[config(0xfe0c, 9, 9, &[]), good.clone()]), Ok(()));
+        assert_eq!(answer(std::slice::from_ref(&good)), Ok(()));
+        assert_eq!(answer(&[config(0xfe0c, 9, 9, &[]), good]), Ok(()));
         assert_eq!(answer(&[config(VERSION, 0x10, 3, &[0, 5, 0, 1, 9])]), Ok(()));
         for other in [
             config(0xfe0c, 0x20, 1, &[]),

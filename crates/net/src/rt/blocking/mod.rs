@@ -8,15 +8,17 @@ mod reactor;
 mod socket;
 
 use std::{
+    convert::Infallible,
     future::Future,
     io,
+    ops::ControlFlow,
     pin::{Pin, pin},
     task::{Context, Poll},
     thread,
     time::Instant,
 };
 
-use reactor::{Key, Wanted};
+use reactor::{Key, Signals, Wanted};
 
 use super::{BoxFuture, Endpoint, Runtime, Socket};
 use crate::dial::SocketOptions;
@@ -47,19 +49,57 @@ impl Blocking {
     /// assert!(start.elapsed() >= Duration::from_millis(5));
     /// ```
     pub fn block_on<F: Future>(future: F) -> F::Output {
-        let mut future = pin!(future);
-        let turn = reactor::Turn::begin();
-        let mut cx = Context::from_waker(turn.waker());
-        let output = loop {
-            turn.forget_wake();
-            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
-                break output;
-            }
-            turn.park();
-        };
-        turn.end();
+        let go_on = || ControlFlow::<Infallible>::Continue(());
+        let ControlFlow::Continue(output) = drive(future, Signals::Ignored, go_on);
         output
     }
+
+    /// As [`block_on`](Self::block_on), but when a signal interrupts the thread's sleep, `goes_on` is asked
+    /// whether to go back to it. What it breaks with is what the call breaks with, and the future is dropped
+    /// where it stood: what it was doing is cancelled.
+    ///
+    /// A signal whose handler restarts system calls (`SA_RESTART`) interrupts nothing.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use mimus_net::rt::Blocking;
+    ///
+    /// let done = Blocking::block_on_interruptible(async { 42 }, || ControlFlow::Break("Ctrl-C"));
+    /// assert_eq!(done, ControlFlow::Continue(42));
+    /// ```
+    pub fn block_on_interruptible<F: Future, B>(
+        future: F,
+        goes_on: impl FnMut() -> ControlFlow<B>,
+    ) -> ControlFlow<B, F::Output> {
+        drive(future, Signals::Heeded, goes_on)
+    }
+}
+
+/// Polls `future` to its end, or until `goes_on` breaks.
+fn drive<F: Future, B>(
+    future: F,
+    signals: Signals,
+    mut goes_on: impl FnMut() -> ControlFlow<B>,
+) -> ControlFlow<B, F::Output> {
+    let mut future = pin!(future);
+    let turn = reactor::Turn::begin(signals);
+    let done = loop {
+        turn.forget_wake();
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(turn.waker())) {
+            break ControlFlow::Continue(output);
+        }
+        if !turn.is_interrupted() {
+            turn.park();
+        }
+        if turn.take_interrupt()
+            && let ControlFlow::Break(why) = goes_on()
+        {
+            break ControlFlow::Break(why);
+        }
+    };
+    turn.end();
+    done
 }
 
 impl Runtime for Blocking {

@@ -24,8 +24,33 @@ const WITHOUT_MEANS: Duration = Duration::from_millis(5);
 thread_local! {
     /// What the innermost `block_on` of this thread waits for; `None` outside of any.
     static SLOTS: RefCell<Option<Vec<Slot>>> = const { RefCell::new(None) };
+    /// Whether the innermost `block_on` of this thread heeds signals, and whether one came.
+    static SIGNALS: Cell<Signals> = const { Cell::new(Signals::Ignored) };
     /// The alarm of the last outermost `block_on`, kept for the next.
     static OWN: Cell<Option<Own>> = const { Cell::new(None) };
+}
+
+/// What becomes of a sleep that a signal interrupts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signals {
+    /// It goes on.
+    Ignored,
+    /// It ends, and `block_on` asks whether to go on.
+    Heeded,
+    /// That happened, and was not asked yet.
+    Interrupted,
+}
+
+/// A system call failed with `EINTR`: whether what waits is to give the thread back, as if pending. It is
+/// polled again at once if the wait goes on.
+pub(super) fn heeds_signal() -> bool {
+    match SIGNALS.get() {
+        Signals::Ignored => false,
+        Signals::Heeded | Signals::Interrupted => {
+            SIGNALS.set(Signals::Interrupted);
+            true
+        }
+    }
 }
 
 /// Names one waiter, everywhere and for ever.
@@ -108,13 +133,17 @@ impl Own {
     }
 }
 
-/// What an outer `block_on` waits for, set aside.
+/// What an outer `block_on` waits for, and whether it heeds signals, set aside.
 #[derive(Debug)]
-struct Outer(Option<Vec<Slot>>);
+struct Outer {
+    slots: Option<Vec<Slot>>,
+    signals: Signals,
+}
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        let done = SLOTS.replace(self.0.take());
+        SIGNALS.set(self.signals);
+        let done = SLOTS.replace(self.slots.take());
         drop(done);
     }
 }
@@ -127,9 +156,9 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn begin() -> Self {
-        let outer = Outer(SLOTS.replace(Some(Vec::new())));
-        Turn { outer, own: OWN.take().unwrap_or_else(Own::new) }
+    pub(super) fn begin(signals: Signals) -> Self {
+        let (slots, signals) = (SLOTS.replace(Some(Vec::new())), SIGNALS.replace(signals));
+        Turn { outer: Outer { slots, signals }, own: OWN.take().unwrap_or_else(Own::new) }
     }
 
     /// Leaves the alarm to the next one. Without it, in a panic, the next makes its own.
@@ -151,18 +180,35 @@ impl Turn {
         }
     }
 
+    /// Whether a signal ended a sleep since this was last asked.
+    pub(super) fn is_interrupted(&self) -> bool {
+        SIGNALS.get() == Signals::Interrupted
+    }
+
+    /// The same, after which it is no more.
+    pub(super) fn take_interrupt(&self) -> bool {
+        let interrupted = self.is_interrupted();
+        if interrupted {
+            SIGNALS.set(Signals::Heeded);
+        }
+        interrupted
+    }
+
     /// Sleeps until something that is wanted has come or our waker is woken; may return for nothing.
     pub(super) fn park(&self) {
         let Own { alarm, waker } = &self.own;
         let watch = Watch::new(waker);
-        let ready = if watch.fds.is_empty() {
-            alarm.park(watch.timeout());
-            Vec::new()
-        } else {
-            // Without a clone of our waker in foreign hands nobody else can wake us: one is the alarm's
-            // owner, one our waker, and those in the slots.
-            let foreign = Arc::strong_count(alarm) > 2 + watch.own;
-            watch.poll(alarm, foreign)
+        // Without a clone of our waker in foreign hands nobody else can wake us: one is the alarm's owner,
+        // one our waker, and those in the slots.
+        let foreign = || Arc::strong_count(alarm) > 2 + watch.own;
+        let ready = match (watch.fds.is_empty(), SIGNALS.get()) {
+            (true, Signals::Ignored) => {
+                alarm.park(watch.timeout());
+                Vec::new()
+            }
+            // `thread::park` sleeps on when a signal comes.
+            (true, _) => watch.poll(alarm, true),
+            (false, _) => watch.poll(alarm, foreign()),
         };
         // Awake: the wakers below are ours more often than not, and need not ring.
         self.forget_wake();
@@ -236,7 +282,10 @@ impl Watch {
         }
         match rustix::event::poll(&mut fds, timeout.map(sys::timespec).as_ref()) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Vec::new(),
+            Err(rustix::io::Errno::INTR) => {
+                heeds_signal();
+                return Vec::new();
+            }
             Err(_) => {
                 thread::sleep(WITHOUT_MEANS);
                 return self.fds.iter().map(|(key, ..)| *key).collect();
