@@ -1,0 +1,54 @@
+//! Calls for loops that cannot watch sockets: they run on a thread of their own, and the loop is told when they end.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use tokio::{
+    runtime::{Builder, Handle},
+    task::AbortHandle,
+};
+
+use super::{
+    hub::{Hub, lock},
+    task::{Task, Work},
+};
+
+/// The runtime of the thread, and the process that it is in: a fork has no threads but the one that forked.
+static THREAD: Mutex<Option<(u32, Handle)>> = Mutex::new(None);
+
+fn handle() -> io::Result<Handle> {
+    let thread = &mut *lock(&THREAD);
+    let process = std::process::id();
+    if let Some((_, handle)) = thread.as_ref().filter(|(own, _)| *own == process) {
+        return Ok(handle.clone());
+    }
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    thread::Builder::new()
+        .name("mimus-io".into())
+        .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+    *thread = Some((process, handle.clone()));
+    Ok(handle)
+}
+
+/// Drives `work` on the thread.
+pub(super) fn spawn(hub: &Arc<Hub>, work: Work) -> io::Result<Arc<Task>> {
+    let handle = handle()?;
+    let task = Task::elsewhere(hub);
+    let itself = task.clone();
+    let under_way = handle.spawn(async move { itself.ended_elsewhere(work.await) });
+    task.may_be_aborted(Abort(under_way.abort_handle()));
+    Ok(task)
+}
+
+/// Ends the work when it is dropped.
+pub(super) struct Abort(AbortHandle);
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,208 @@
+//! What is awaited: a coroutine in all but its type, which polls a Rust future on the spot.
+
+use std::{
+    future::Future,
+    mem,
+    sync::{Arc, Mutex},
+};
+
+use pyo3::{
+    exceptions::{PyBaseException, PyRuntimeError, PyRuntimeWarning, PyStopIteration, PyTypeError},
+    intern,
+    prelude::*,
+    types::PyType,
+};
+
+use super::{
+    background,
+    hub::{self, lock},
+    task::{Stand, Task, Work},
+};
+
+enum Stage {
+    New(Work),
+    Begun(Arc<Task>),
+    Over,
+}
+
+/// A call under way. Await it, once; or give it to asyncio where that takes a coroutine.
+#[pyclass(frozen, module = "mimus", name = "Call", generic)]
+pub(crate) struct Call {
+    stage: Mutex<Stage>,
+    what: &'static str,
+}
+
+impl Call {
+    /// What `await` gives is what `work` ends with; `what` names it in warnings.
+    pub(crate) fn new(
+        what: &'static str,
+        work: impl Future<Output = PyResult<Py<PyAny>>> + Send + 'static,
+    ) -> Self {
+        Call { stage: Mutex::new(Stage::New(Box::pin(work))), what }
+    }
+
+    /// One step, on the loop that runs here: the end, or the future by which Python waits for it.
+    fn step<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (event_loop, hub) = hub::running(py)?;
+        let (task, is_new) = self.begin(&hub)?;
+        if is_new {
+            hub.turn(&event_loop, || task.run(py));
+        } else if !Arc::ptr_eq(task.hub(), &hub) {
+            return Err(PyRuntimeError::new_err("a call is awaited on the event loop it began on"));
+        }
+        let mut stand = task.look(None);
+        if let Stand::Waits = stand {
+            let future = event_loop.call_method0(intern!(py, "create_future"))?;
+            stand = task.look(Some(&future));
+            if let Stand::Waits = stand {
+                // Says to whoever steps us that it was awaited and not yielded.
+                future.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
+                return Ok(future);
+            }
+        }
+        match stand {
+            Stand::Done(output) => {
+                self.end();
+                Err(PyStopIteration::new_err((output?,)))
+            }
+            Stand::Gone => Err(over()),
+            Stand::Waits | Stand::Awaited => {
+                Err(PyRuntimeError::new_err("this call is being awaited already"))
+            }
+        }
+    }
+
+    /// The task; begun now, if it was not.
+    fn begin(&self, hub: &Arc<hub::Hub>) -> PyResult<(Arc<Task>, bool)> {
+        let stage = &mut *lock(&self.stage);
+        match mem::replace(stage, Stage::Over) {
+            Stage::New(work) => {
+                let task = match hub.watches() {
+                    true => Task::awaited(hub, work),
+                    false => background::spawn(hub, work)?,
+                };
+                *stage = Stage::Begun(task.clone());
+                Ok((task, true))
+            }
+            Stage::Begun(task) => {
+                *stage = Stage::Begun(task.clone());
+                Ok((task, false))
+            }
+            Stage::Over => Err(over()),
+        }
+    }
+
+    /// Drops what there is of it.
+    fn end(&self) {
+        let left = mem::replace(&mut *lock(&self.stage), Stage::Over);
+        if let Stage::Begun(task) = &left {
+            task.abandon();
+        }
+        drop(left);
+    }
+
+    /// As [`end`](Self::end), so that connections are closed when this returns.
+    fn end_now(&self, py: Python<'_>) {
+        match hub::running(py) {
+            Ok((event_loop, hub)) => hub.turn(&event_loop, || self.end()),
+            Err(_) => self.end(),
+        }
+    }
+}
+
+fn over() -> PyErr {
+    PyRuntimeError::new_err("cannot reuse an already awaited call")
+}
+
+#[pymethods]
+impl Call {
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.step(py)
+    }
+
+    /// Goes on with the call, as `__next__`.
+    fn send<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if !value.is_none() && matches!(*lock(&self.stage), Stage::New(_)) {
+            let message = "can't send non-None value to a just-started coroutine";
+            return Err(PyTypeError::new_err(message));
+        }
+        self.step(value.py())
+    }
+
+    /// Ends the call where it is, closing what it used, and raises the exception.
+    #[pyo3(signature = (typ, val=None, tb=None))]
+    fn throw<'py>(
+        &self,
+        typ: &Bound<'py, PyAny>,
+        val: Option<&Bound<'py, PyAny>>,
+        tb: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let error = exception(typ, val)?;
+        if let Some(tb) = tb.filter(|tb| !tb.is_none()) {
+            error.call_method1(intern!(tb.py(), "with_traceback"), (tb,))?;
+        }
+        self.end_now(typ.py());
+        Err(PyErr::from_value(error))
+    }
+
+    /// Ends the call where it is, closing what it used.
+    fn close(&self, py: Python<'_>) {
+        self.end_now(py);
+    }
+
+    #[getter]
+    fn __name__(&self) -> &'static str {
+        self.what
+    }
+
+    #[getter]
+    fn __qualname__(&self) -> &'static str {
+        self.what
+    }
+}
+
+/// What `throw` was asked to raise.
+fn exception<'py>(
+    typ: &Bound<'py, PyAny>,
+    val: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let val = val.filter(|val| !val.is_none());
+    match (typ.cast::<PyType>(), val) {
+        (Err(_), None) if typ.is_instance_of::<PyBaseException>() => Ok(typ.clone()),
+        (Ok(_), Some(val)) if val.is_instance_of::<PyBaseException>() => Ok(val.clone()),
+        (Ok(class), None) if class.is_subclass_of::<PyBaseException>()? => class.call0(),
+        (Ok(class), Some(val)) if class.is_subclass_of::<PyBaseException>()? => class.call1((val,)),
+        _ => Err(PyTypeError::new_err("exceptions must be classes or instances of BaseException")),
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let was_new = matches!(*lock(&self.stage), Stage::New(_));
+        self.end();
+        if was_new {
+            Python::attach(|py| {
+                // Whatever is being raised meanwhile goes on being raised.
+                let raised = PyErr::take(py);
+                let class = py.get_type::<PyRuntimeWarning>();
+                let text = format!("call '{}' was never awaited\0", self.what);
+                let warned = std::ffi::CStr::from_bytes_with_nul(text.as_bytes())
+                    .map(|text| PyErr::warn(py, class.as_any(), text, 1));
+                if let Ok(Err(error)) = warned {
+                    error.write_unraisable(py, None);
+                }
+                if let Some(raised) = raised {
+                    raised.restore(py);
+                }
+            });
+        }
+    }
+}
