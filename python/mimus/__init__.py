@@ -30,9 +30,13 @@ from mimus._errors import (
     WriteTimeout,
 )
 from mimus._mimus import (
+    AsyncClient,
+    AsyncIterator,
+    AsyncResponse,
     BaseResponse,
     Basic,
     Bearer,
+    Call,
     Client,
     Digest,
     Headers,
@@ -49,10 +53,14 @@ from mimus._mimus import (
 Mapping.register(Headers)
 
 __all__ = [
+    "AsyncClient",
+    "AsyncIterator",
+    "AsyncResponse",
     "BaseResponse",
     "Basic",
     "Bearer",
     "BodyError",
+    "Call",
     "CertificateError",
     "Client",
     "ConnectError",

@@ -50,17 +50,27 @@ pub(crate) struct Client {
 }
 
 /// What an exchange comes to before Python sees it.
-struct Answered {
+pub(crate) struct Answered {
     answer: mimus::Response,
     /// The body, where it was to be read.
     read: Option<(Incoming, Bytes)>,
 }
 
+impl Answered {
+    /// What Python sees of it.
+    pub(crate) fn into_base(self) -> BaseResponse {
+        match self.read {
+            Some((incoming, bytes)) => BaseResponse::whole(self.answer, incoming, bytes),
+            None => BaseResponse::open(self.answer),
+        }
+    }
+}
+
 /// An error, and the URL that it is about where the error itself does not say.
-type Failed = (mimus::Error, Option<Url>);
+pub(crate) type Failed = (mimus::Error, Option<Url>);
 
 /// One exchange, with all its redirects and retries.
-async fn exchange(client: &mimus::Client, call: Call) -> Result<Answered, Failed> {
+pub(crate) async fn exchange(client: &mimus::Client, call: Call) -> Result<Answered, Failed> {
     let Call { request, plan: Plan { stream } } = call;
     let mut answer = client.execute(request).await.map_err(|error| (error, None))?;
     if stream {
@@ -91,10 +101,7 @@ impl Client {
         let call = arguments.apply(py, builder, &self.defaults, bodies::refuse_async)?;
         let done = py.detach(|| rt::Blocking::block_on(exchange(&self.client, call)));
         match done {
-            Ok(Answered { answer, read: Some((incoming, bytes)) }) => {
-                Response::create(py, BaseResponse::whole(answer, incoming, bytes))
-            }
-            Ok(Answered { answer, read: None }) => Response::create(py, BaseResponse::open(answer)),
+            Ok(answered) => Response::create(py, answered.into_base()),
             Err((error, url)) => Err(errors::raise_on(py, &error, url.as_ref())),
         }
     }

@@ -147,6 +147,14 @@ impl BaseResponse {
         self.answer.fields().get_str("content-type")
     }
 
+    /// What turns pieces of the body into text.
+    pub(crate) fn text_decoder(&self) -> TextDecoder {
+        match self.chosen_encoding() {
+            Some(label) => TextDecoder::new(Some(&format!("text/plain; charset={label}")), None),
+            None => TextDecoder::new(self.content_type(), None),
+        }
+    }
+
     /// The body as text.
     pub(crate) fn loaded_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let content = self.loaded(py)?;

@@ -19,6 +19,15 @@ use super::{
 /// The runtime of the thread, and the process that it is in: a fork has no threads but the one that forked.
 static THREAD: Mutex<Option<(u32, Handle)>> = Mutex::new(None);
 
+tokio::task_local! {
+    static HUB: Arc<Hub>;
+}
+
+/// The hub for whose loop the task at hand works.
+pub(super) fn hub() -> Option<Arc<Hub>> {
+    HUB.try_with(Clone::clone).ok()
+}
+
 fn handle() -> io::Result<Handle> {
     let thread = &mut *lock(&THREAD);
     let process = std::process::id();
@@ -39,7 +48,8 @@ pub(super) fn spawn(hub: &Arc<Hub>, work: Work) -> io::Result<Arc<Task>> {
     let handle = handle()?;
     let task = Task::elsewhere(hub);
     let itself = task.clone();
-    let under_way = handle.spawn(async move { itself.ended_elsewhere(work.await) });
+    let under_way = HUB.scope(hub.clone(), async move { itself.ended_elsewhere(work.await) });
+    let under_way = handle.spawn(under_way);
     task.may_be_aborted(Abort(under_way.abort_handle()));
     Ok(task)
 }

@@ -30,6 +30,16 @@ enum Stage {
 pub(crate) struct Call {
     stage: Mutex<Stage>,
     what: &'static str,
+    entered: Mutex<Entered>,
+}
+
+/// Whether it is the subject of an `async with`.
+#[derive(Default)]
+enum Entered {
+    #[default]
+    No,
+    /// What it ends with is kept to be closed.
+    Yes(Option<Py<PyAny>>),
 }
 
 impl Call {
@@ -38,7 +48,8 @@ impl Call {
         what: &'static str,
         work: impl Future<Output = PyResult<Py<PyAny>>> + Send + 'static,
     ) -> Self {
-        Call { stage: Mutex::new(Stage::New(Box::pin(work))), what }
+        let stage = Mutex::new(Stage::New(Box::pin(work)));
+        Call { stage, what, entered: Mutex::default() }
     }
 
     /// One step, on the loop that runs here: the end, or the future by which Python waits for it.
@@ -63,7 +74,11 @@ impl Call {
         match stand {
             Stand::Done(output) => {
                 self.end();
-                Err(PyStopIteration::new_err((output?,)))
+                let output = output?;
+                if let Entered::Yes(kept) = &mut *lock(&self.entered) {
+                    *kept = Some(output.clone_ref(py));
+                }
+                Err(PyStopIteration::new_err((output,)))
             }
             Stand::Gone => Err(over()),
             Stand::Waits | Stand::Awaited => {
@@ -156,6 +171,26 @@ impl Call {
     /// Ends the call where it is, closing what it used.
     fn close(&self, py: Python<'_>) {
         self.end_now(py);
+    }
+
+    /// The same as awaiting it; what it gives is closed at the end of the block.
+    fn __aenter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        *lock(&slf.get().entered) = Entered::Yes(None);
+        slf
+    }
+
+    fn __aexit__<'py>(
+        &self,
+        py: Python<'py>,
+        _kind: &Bound<'py, PyAny>,
+        _error: &Bound<'py, PyAny>,
+        _traceback: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let kept = mem::take(&mut *lock(&self.entered));
+        match kept {
+            Entered::Yes(Some(kept)) => kept.bind(py).call_method0(intern!(py, "aclose")),
+            _ => Err(PyRuntimeError::new_err("the call was not entered")),
+        }
     }
 
     #[getter]

@@ -1,35 +1,225 @@
-//! probe
-use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyBytes};
+//! The client whose calls are awaited.
 
-use super::{call::Call, runtime::Asyncio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-#[pyclass(frozen, module = "mimus")]
+use mimus::Method;
+use pyo3::{
+    exceptions::{PyRuntimeError, PyTypeError},
+    prelude::*,
+    types::{PyBool, PyDict, PyString, PyType},
+};
+
+use super::{call::Call, hub, response::AsyncResponse, runtime::Asyncio, upload};
+use crate::{
+    args::{self, CallArgs, ClientArgs, Defaults},
+    client::exchange,
+    errors,
+};
+
+/// A client whose calls are awaited, on whatever asyncio event loop runs: it keeps connections for each. It may be made
+/// before there is a loop.
+///
+/// Args:
+///     **options: As of `Client`.
+///
+/// Raises:
+///     RequestError: A setting cannot be used.
+#[pyclass(frozen, subclass, module = "mimus", name = "AsyncClient")]
+#[derive(Debug)]
 pub(crate) struct AsyncClient {
     client: mimus::Client,
+    defaults: Defaults,
+    closed: AtomicBool,
+}
+
+impl AsyncClient {
+    fn call(
+        &self,
+        py: Python<'_>,
+        name: &'static str,
+        method: Method,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err("the client is closed"));
+        }
+        let arguments = CallArgs::parse(name, options)?;
+        let url = args::url(url)?;
+        let builder = self.client.request(method, url.to_str()?);
+        let call = arguments.apply(py, builder, &self.defaults, upload::body)?;
+        let client = self.client.clone();
+        Ok(Call::new(name, async move {
+            let done = exchange(&client, call).await;
+            Python::attach(|py| match done {
+                Ok(answered) => AsyncResponse::create(py, answered.into_base()),
+                Err((error, url)) => Err(errors::raise_on(py, &error, url.as_ref())),
+            })
+        }))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.client.close_idle();
+        hub::sweep(py);
+    }
 }
 
 #[pymethods]
 impl AsyncClient {
     #[new]
-    fn new() -> PyResult<Self> {
-        let client = mimus::Client::builder().runtime(Asyncio).no_proxy().build();
-        Ok(AsyncClient { client: client.map_err(|e| PyRuntimeError::new_err(format!("{e:#}")))? })
+    #[pyo3(signature = (**options), text_signature = "(*, base_url=None, params=None, headers=None, cookies=True, \
+        auth=None, timeout=None, follow_redirects=True, proxy=None, trust_env=True, verify=True, cert=None, \
+        profile=None, http_version=None, retries=None, limits=None, hooks=None, local_address=None, \
+        unix_socket=None, resolve=None, decode=True, default_headers=True)")]
+    fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let (builder, defaults) = ClientArgs::parse("AsyncClient", options)?.apply(py)?;
+        let client = builder.runtime(Asyncio).build().map_err(|error| errors::raise(py, &error))?;
+        Ok(AsyncClient { client, defaults, closed: AtomicBool::new(false) })
     }
 
-    fn get(&self, url: &str) -> Call {
-        let send = self.client.get(url).send();
-        Call::new("get", async move {
-            let fail = |e: mimus::Error| PyRuntimeError::new_err(format!("{e:#}"));
-            let response = send.await.map_err(fail)?;
-            let status = response.status().as_u16();
-            let body = response.bytes().await.map_err(fail)?;
+    /// Makes a call of any method. Arguments and errors are those of `Client.request`; `content` may also be an
+    /// async iterable.
+    ///
+    /// Returns:
+    ///     What is awaited for the response, once, or entered with `async with`, which closes the response at the end.
+    #[pyo3(signature = (method, url, **options))]
+    fn request(
+        &self,
+        py: Python<'_>,
+        method: &Bound<'_, PyString>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "request", args::method(method.to_str()?)?, url, options)
+    }
+
+    /// As `request` with `stream=True`: for `async with client.stream("GET", url) as response`.
+    #[pyo3(signature = (method, url, **options))]
+    fn stream(
+        &self,
+        py: Python<'_>,
+        method: &Bound<'_, PyString>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        let options = match options {
+            Some(options) => options.copy()?,
+            None => PyDict::new(py),
+        };
+        options.set_item("stream", PyBool::new(py, true))?;
+        self.call(py, "stream", args::method(method.to_str()?)?, url, Some(&options))
+    }
+
+    /// GETs a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "get", Method::GET, url, options)
+    }
+
+    /// HEADs a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn head(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "head", Method::HEAD, url, options)
+    }
+
+    /// Asks for the options of a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn options(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "options", Method::OPTIONS, url, options)
+    }
+
+    /// POSTs to a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn post(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "post", Method::POST, url, options)
+    }
+
+    /// PUTs to a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "put", Method::PUT, url, options)
+    }
+
+    /// PATCHes a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn patch(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "patch", Method::PATCH, url, options)
+    }
+
+    /// DELETEs a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.call(py, "delete", Method::DELETE, url, options)
+    }
+
+    /// Closes the connections that nobody uses. Calls after this fail.
+    fn aclose(slf: Py<Self>) -> Call {
+        Call::new("aclose", async move {
             Python::attach(|py| {
-                Ok((status, PyBytes::new(py, &body)).into_pyobject(py)?.into_any().unbind())
+                slf.get().close(py);
+                Ok(py.None())
             })
         })
     }
 
-    fn close(&self) {
-        self.client.close_idle();
+    /// Whether `aclose` was called.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    fn __aenter__(slf: Py<Self>) -> Call {
+        Call::new("__aenter__", async move { Ok(slf.into_any()) })
+    }
+
+    fn __aexit__(
+        slf: Py<Self>,
+        _kind: Option<&Bound<'_, PyType>>,
+        _error: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) -> Call {
+        Self::aclose(slf)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a client cannot be pickled: its connections belong to this process. Make one in each",
+        ))
     }
 }

@@ -26,6 +26,7 @@ use pyo3::{
 };
 
 use super::{
+    background,
     bell::Bell,
     source::{Entry, Watcher},
     task::{Task, resolve},
@@ -57,7 +58,12 @@ pub(super) enum Order {
     Run(Arc<Task>),
     /// To step whoever waits by this future of the loop's.
     Resolve(Py<PyAny>),
+    /// Something that only Python can do.
+    Tell(Tell),
 }
+
+/// What is done with the loop at hand.
+pub(super) type Tell = Box<dyn FnOnce(&Bound<'_, PyAny>) -> PyResult<()> + Send>;
 
 #[derive(Default)]
 struct Inbox {
@@ -127,6 +133,11 @@ impl Drop for Keeper {
 /// The hub whose turn runs on this thread, if its loop watches sockets.
 pub(super) fn here() -> Option<Arc<Hub>> {
     CURRENT.with_borrow(|current| current.clone().filter(|hub| hub.watches()))
+}
+
+/// The hub of the call that is polled on this thread, by whichever means.
+pub(super) fn of_call() -> Option<Arc<Hub>> {
+    CURRENT.with_borrow(Clone::clone).or_else(background::hub)
 }
 
 /// The loop that runs in this thread and its hub.
@@ -313,6 +324,11 @@ impl Hub {
                 Order::Watch(entry, direction) => self.watch(event_loop, entry, direction),
                 Order::Leave(entry) => self.leave(event_loop, &entry),
                 Order::Resolve(waiter) => resolve(waiter.bind(event_loop.py())),
+                Order::Tell(tell) => {
+                    if let Err(error) = tell(event_loop) {
+                        error.write_unraisable(event_loop.py(), Some(event_loop));
+                    }
+                }
             }
         }
         let left = {

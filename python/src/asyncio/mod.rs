@@ -12,9 +12,14 @@ mod bell;
 mod call;
 mod client;
 mod hub;
+mod response;
 mod runtime;
+mod shape;
 mod source;
 mod task;
 mod timers;
+mod upload;
 
+pub(crate) use call::Call;
 pub(crate) use client::AsyncClient;
+pub(crate) use response::{AsyncIterator, AsyncResponse};

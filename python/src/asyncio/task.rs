@@ -25,8 +25,13 @@ enum Job {
 }
 
 enum State {
-    Idle { job: Job, queued: bool },
-    Running { woken: bool },
+    Idle {
+        job: Job,
+        queued: bool,
+    },
+    Running {
+        woken: bool,
+    },
     /// On the thread for loops that cannot watch sockets.
     Elsewhere(Option<Abort>),
     Done(PyResult<Py<PyAny>>),

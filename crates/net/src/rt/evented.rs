@@ -111,11 +111,7 @@ impl<S: Source> Stream<S> {
         }
     }
 
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         loop {
             match sys::send(&self.source, bufs) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
