@@ -398,7 +398,9 @@ impl Hub {
     ) -> PyResult<()> {
         let py = event_loop.py();
         let options = PyDict::new(py);
-        options.set_item(intern!(py, "context"), &self.context)?;
+        // A context cannot be entered twice, and in that of the callback sockets are watched.
+        let context = self.context.call_method0(py, intern!(py, "copy"))?;
+        options.set_item(intern!(py, "context"), context)?;
         let pulse = Bound::new(py, Pulse { hub: self.clone(), timer: seconds.is_some() })?;
         match seconds {
             None => event_loop.call_method(intern!(py, "call_soon"), (pulse,), Some(&options))?,
