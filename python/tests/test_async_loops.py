@@ -369,3 +369,18 @@ def test_memory_stays_flat(origin):
             assert resident() - before < 8_000_000
 
     asyncio.run(main())
+
+
+def test_connections_of_closed_loops_are_closed(make_loop, origin):
+    """One client, many short loops: each leaves idle connections, and the next lets them go."""
+    client = mimus.AsyncClient()
+
+    async def main():
+        await asyncio.gather(*[client.get(origin.http + "/get") for _ in range(5)])
+
+    run(make_loop, main)
+    run(make_loop, main)
+    before = descriptors()
+    for _ in range(5):
+        run(make_loop, main)
+    assert descriptors() <= before
