@@ -7,7 +7,7 @@
 use std::{
     cell::RefCell,
     collections::{HashMap, VecDeque},
-    fmt, process,
+    fmt, mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -32,6 +32,7 @@ use super::{
     task::{Task, resolve},
     timers::Timers,
 };
+use crate::forks;
 
 /// How many polls one turn makes before the loop gets a turn of its own.
 const POLLS: usize = 256;
@@ -87,8 +88,8 @@ enum Means {
 pub(super) struct Hub {
     /// Never used twice, unlike addresses.
     id: u64,
-    /// The process that the loop runs in. A fork shares its selector.
-    process: u32,
+    /// Of the process that the loop runs in, whose selector a fork shares.
+    generation: u64,
     event_loop: Py<PyWeakrefReference>,
     /// Callbacks run in it, rather than in a copy of whoever's context happened to cause them.
     context: Py<PyAny>,
@@ -214,7 +215,7 @@ impl Hub {
         let context = event_loop.py().import("contextvars")?.getattr("Context")?.call0()?;
         Ok(Arc::new(Hub {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            process: process::id(),
+            generation: forks::generation(),
             event_loop: PyWeakrefReference::new(event_loop)?.unbind(),
             context: context.unbind(),
             means,
@@ -245,7 +246,7 @@ impl Hub {
 
     /// Whether this is the process that the loop was made in, whose selector a fork shares.
     pub(super) fn is_ours(&self) -> bool {
-        self.process == process::id()
+        self.generation == forks::generation()
     }
 
     /// Runs `work` as (a part of) a turn of this hub's, and what came of it.
@@ -272,7 +273,7 @@ impl Hub {
 
     /// Takes an order, which is carried out at the end of the turn. Any thread may give one.
     pub(super) fn order(self: &Arc<Self>, order: Order) {
-        if self.shut.load(Ordering::Acquire) {
+        if self.shut.load(Ordering::Acquire) || !self.is_ours() {
             return;
         }
         lock(&self.inbox).orders.push_back(order);
@@ -451,11 +452,17 @@ impl Hub {
             return;
         }
         CLOSED.fetch_add(1, Ordering::Relaxed);
-        let tasks = std::mem::take(&mut *lock(&self.tasks));
-        tasks.values().for_each(|task| task.abandon());
-        let timers = std::mem::take(&mut *lock(&self.timers));
-        let inbox = std::mem::take(&mut *lock(&self.inbox));
-        drop((tasks, timers, inbox));
+        let tasks = mem::take(&mut *lock(&self.tasks));
+        if self.is_ours() {
+            tasks.values().for_each(|task| task.abandon());
+        }
+        let timers = mem::take(&mut *lock(&self.timers));
+        let inbox = mem::take(&mut *lock(&self.inbox));
+        match self.is_ours() {
+            true => drop((tasks, timers, inbox)),
+            // To say goodbye is the parent's business.
+            false => mem::forget((tasks, timers, inbox)),
+        }
     }
 }
 
