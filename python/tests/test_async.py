@@ -86,7 +86,7 @@ def test_a_hundred_calls_share_one_http2_connection(origin, port):
         tls = port.startswith("tls")
         version = {} if tls else {"http_version": "h2c"}
         base = f"{'https' if tls else 'http'}://{origin.ports[port]}"
-        async with mimus.AsyncClient(verify=origin.ca, **version) as client:
+        async with mimus.AsyncClient(verify=str(origin.ca), **version) as client:
             answers = await asyncio.gather(*[client.get(f"{base}/get?n={n}") for n in range(100)])
             assert {answer.http_version for answer in answers} == {"HTTP/2"}
             assert [answer.json()["args"]["n"] for answer in answers] == [str(n) for n in range(100)]
@@ -99,7 +99,7 @@ def test_a_hundred_calls_share_one_http2_connection(origin, port):
 
 def test_tls(origin):
     async def main():
-        async with mimus.AsyncClient(verify=origin.ca) as client:
+        async with mimus.AsyncClient(verify=str(origin.ca)) as client:
             first = await client.get(origin.https + "/get")
             second = await client.get(origin.https + "/bytes/300000")
             assert first.tls is not None and second.reused

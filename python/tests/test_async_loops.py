@@ -55,7 +55,7 @@ def descriptors():
 
 def test_calls_work_on_any_loop(make_loop, origin):
     async def main():
-        async with mimus.AsyncClient(verify=origin.ca) as client:
+        async with mimus.AsyncClient(verify=str(origin.ca)) as client:
             for url in [origin.http, origin.https, f"https://{origin.ports['tls-h2']}"]:
                 answers = await asyncio.gather(*[client.get(f"{url}/get?n={n}") for n in range(30)])
                 assert [answer.json()["args"]["n"] for answer in answers] == [str(n) for n in range(30)]
@@ -106,7 +106,7 @@ def test_a_cancel_storm_leaves_nothing_behind(make_loop, origin):
     async def main():
         limits = mimus.Limits(max_connections_per_host=20)
         urls = [origin.http, origin.https, f"https://{origin.ports['tls-h2']}"]
-        async with mimus.AsyncClient(limits=limits, verify=origin.ca) as client:
+        async with mimus.AsyncClient(limits=limits, verify=str(origin.ca)) as client:
             for url in urls:
                 await client.get(url + "/get")
             cancelled = 0
