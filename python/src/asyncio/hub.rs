@@ -9,7 +9,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt, mem,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Waker,
@@ -42,6 +42,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// All hubs, to be looked through.
+static HUBS: Mutex<Vec<Weak<Hub>>> = Mutex::new(Vec::new());
+
+/// How many of them have been shut.
 static CLOSED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -114,7 +118,7 @@ fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     FUNCTION.import(py, "asyncio", "get_running_loop")?.call0()
 }
 
-/// The hubs of all loops, as long as those live.
+/// The hubs by their loops, as long as those live.
 fn registry(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static REGISTRY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = REGISTRY.get_or_try_init(py, || {
@@ -157,6 +161,7 @@ pub(super) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Arc<Hub>)> 
         Err(_) => {
             sweep(py);
             let hub = Hub::of(&event_loop)?;
+            lock(&HUBS).push(Arc::downgrade(&hub));
             registry.set_item(&event_loop, Bound::new(py, Keeper(hub.clone()))?)?;
             hub
         }
@@ -173,19 +178,15 @@ pub(super) fn closed_so_far() -> u64 {
 
 /// Shuts the hubs of loops that have been closed: their sockets would never hear of anything again.
 pub(super) fn sweep(py: Python<'_>) {
-    let shut_closed = || -> PyResult<()> {
-        let keepers = registry(py)?.call_method0(intern!(py, "values"))?;
-        let keepers: Vec<Bound<'_, PyAny>> = keepers.try_iter()?.collect::<PyResult<_>>()?;
-        for keeper in keepers {
-            let hub = &keeper.cast::<Keeper>()?.get().0;
-            if hub.event_loop(py).is_none_or(|event_loop| is_closed(&event_loop)) {
-                hub.shut();
-            }
-        }
-        Ok(())
+    let hubs: Vec<Arc<Hub>> = {
+        let hubs = &mut *lock(&HUBS);
+        hubs.retain(|hub| hub.strong_count() > 0);
+        hubs.iter().filter_map(Weak::upgrade).collect()
     };
-    if let Err(error) = shut_closed() {
-        error.write_unraisable(py, None);
+    for hub in hubs {
+        if hub.event_loop(py).is_none_or(|event_loop| is_closed(&event_loop)) {
+            hub.shut();
+        }
     }
 }
 
@@ -422,7 +423,7 @@ impl Hub {
 
     /// Has the loop call back when the earliest timer fires.
     fn arm(self: &Arc<Self>, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some(at) = lock(&self.timers).to_arm() else { return Ok(()) };
+        let Some(at) = lock(&self.timers).next_to_arm() else { return Ok(()) };
         // Some loops count in milliseconds, and would be early.
         let wait = at.saturating_duration_since(Instant::now()).as_micros().div_ceil(1000);
         self.call_back(event_loop, Some(wait as f64 / 1000.0))
