@@ -17,7 +17,6 @@ pub(super) struct Given<'a, 'py> {
     pub(super) content: Option<&'a Bound<'py, PyAny>>,
     pub(super) data: Option<&'a Bound<'py, PyAny>>,
     pub(super) files: Option<&'a Bound<'py, PyAny>>,
-    /// None is JSON's null.
     pub(super) json: Option<&'a Bound<'py, PyAny>>,
     /// The length that a header of the caller's announces.
     pub(super) announced: Option<u64>,
@@ -101,8 +100,10 @@ fn to_json(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let encoder = py.import("json")?.getattr("JSONEncoder")?.call((), Some(&options))?;
         PyResult::Ok(encoder.getattr("encode")?.unbind())
     })?;
-    let text = encode.bind(py).call1((value,))?.cast_into::<PyString>().map_err(|_| {
-        PyTypeError::new_err("the JSON encoder gave no string")
-    })?;
+    let text = encode
+        .bind(py)
+        .call1((value,))?
+        .cast_into::<PyString>()
+        .map_err(|_| PyTypeError::new_err("the JSON encoder gave no string"))?;
     Ok(text.to_str()?.as_bytes().to_vec())
 }
