@@ -511,3 +511,21 @@ def test_python_codecs(origin):
             assert "".join([text async for text in response.aiter_text()]) == response.content.decode("cp037")
 
     run(main)
+
+
+def test_saving(origin, tmp_path):
+    async def main():
+        seen = []
+        async with mimus.AsyncClient() as client:
+            url = origin.http + "/bytes/3000000"
+            async with client.stream("GET", url) as response:
+                count = await response.asave(tmp_path / "streamed", progress=lambda *now: seen.append(now))
+            assert count == 3_000_000
+            assert seen[-1] == (3_000_000, 3_000_000) and len(seen) > 1
+            whole = await client.get(url)
+            assert await whole.asave(str(tmp_path / "whole")) == 3_000_000
+            assert (tmp_path / "streamed").read_bytes() == (tmp_path / "whole").read_bytes() == whole.content
+            with pytest.raises(FileNotFoundError):
+                await whole.asave(tmp_path / "nowhere" / "file")
+
+    run(main)
