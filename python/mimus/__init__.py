@@ -32,9 +32,13 @@ from mimus._errors import (
 )
 from mimus._functions import delete, get, head, options, patch, post, put, request
 from mimus._mimus import (
+    AsyncClient,
+    AsyncIterator,
+    AsyncResponse,
     BaseResponse,
     Basic,
     Bearer,
+    Call,
     Client,
     Cookies,
     Digest,
@@ -53,10 +57,14 @@ from mimus._mimus import (
 MutableMapping.register(Headers)
 
 __all__ = [
+    "AsyncClient",
+    "AsyncIterator",
+    "AsyncResponse",
     "BaseResponse",
     "Basic",
     "Bearer",
     "BodyError",
+    "Call",
     "CertificateError",
     "Client",
     "ConnectError",

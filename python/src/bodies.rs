@@ -61,7 +61,7 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>, asynchronous: AsyncBody) -> 
 }
 
 /// The bytes of a string or a buffer; `None` for anything else.
-fn in_memory(value: &Bound<'_, PyAny>) -> PyResult<Option<Bytes>> {
+pub(crate) fn in_memory(value: &Bound<'_, PyAny>) -> PyResult<Option<Bytes>> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Some(Bytes::copy_from_slice(text.to_str()?.as_bytes())));
     }

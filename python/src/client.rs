@@ -90,6 +90,9 @@ impl Client {
         unix_socket=None, resolve=None, decode=True, default_headers=True)")]
     fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let (builder, defaults) = ClientArgs::parse("Client", options)?.apply(py)?;
+        if !defaults.hooks.awaited.is_empty() {
+            return Err(PyTypeError::new_err("a coroutine function is a hook for AsyncClient alone"));
+        }
         let client =
             builder.runtime(rt::Blocking).build().map_err(|error| errors::raise(py, &error))?;
         Ok(Client { client: OwnClient::new(py, client)?, defaults, closed: false.into() })

@@ -1,8 +1,8 @@
 //! Code of the user's that sees requests before they go: hooks, and callables that authenticate.
 
-use std::sync::OnceLock;
+use std::{mem, sync::OnceLock};
 
-use mimus::{BoxError, Hook, Outgoing, Url};
+use mimus::{BoxError, Fields, Hook, Outgoing, Request, Url};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -26,6 +26,23 @@ pub(crate) struct OutgoingRequest {
     /// 0 for the first exchange of a call; redirects and retries count on.
     #[pyo3(get)]
     attempt: u32,
+}
+
+impl OutgoingRequest {
+    /// A request as its caller made it.
+    pub(crate) fn of(py: Python<'_>, request: &Request) -> PyResult<Self> {
+        Ok(OutgoingRequest {
+            method: request.method().to_string(),
+            url: request.url().to_string(),
+            headers: Py::new(py, Headers::new(request.fields().clone()))?,
+            attempt: 0,
+        })
+    }
+
+    /// The fields as they are now.
+    pub(crate) fn fields(&self) -> Fields {
+        self.headers.get().fields()
+    }
 }
 
 #[pymethods]
@@ -87,6 +104,8 @@ impl Hook for Before {
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) request: Vec<Py<PyAny>>,
+    /// Coroutine functions, awaited with each request before its call begins.
+    pub(crate) awaited: Vec<Py<PyAny>>,
     /// Called with each response before the caller gets it.
     pub(crate) response: Vec<Py<PyAny>>,
 }
@@ -107,7 +126,23 @@ impl Hooks {
                 }
             }
         }
+        all.sort(hooks.py())?;
         Ok(all)
+    }
+
+    /// Sets those apart that have to be awaited.
+    fn sort(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.request.is_empty() {
+            return Ok(());
+        }
+        let is_awaited = py.import("inspect")?.getattr("iscoroutinefunction")?;
+        for hook in mem::take(&mut self.request) {
+            match is_awaited.call1((&hook,))?.is_truthy()? {
+                true => self.awaited.push(hook),
+                false => self.request.push(hook),
+            }
+        }
+        Ok(())
     }
 
     /// Shows `response` to those that want to see it.

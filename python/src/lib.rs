@@ -2,6 +2,7 @@
 //! is HTTP's is the Rust core's.
 
 mod args;
+mod asyncio;
 mod auth;
 mod bodies;
 mod client;
@@ -23,6 +24,7 @@ mod _mimus {
 
     #[pymodule_export]
     use crate::{
+        asyncio::{AsyncClient, AsyncIterator, AsyncResponse, Call},
         auth::{Basic, Bearer, Digest},
         client::Client,
         cookies::Cookies,

@@ -3,10 +3,15 @@
 mod details;
 mod pieces;
 mod sync;
+mod text;
 
 pub(crate) use details::{Hop, Timings, TlsInfo};
 pub(crate) use pieces::Pieces;
 pub(crate) use sync::Response;
+pub(crate) use text::Decoder;
+
+/// The longest line of a body that is iterated over, in bytes: what is kept of one that has no lines.
+pub(crate) const LINE_MAX: usize = 64 * 1024 * 1024;
 
 use std::{
     mem,

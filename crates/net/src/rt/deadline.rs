@@ -8,8 +8,8 @@ use std::{
 
 use super::sys::timed_out;
 
-/// A runtime's timer.
-pub(super) trait Timer {
+/// A reactor's timer.
+pub trait Timer {
     /// Ready once the instant it was last set to has passed.
     fn poll_fired(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 

@@ -7,8 +7,8 @@
 compile_error!("mimus-net works on Unix systems only");
 
 mod blocking;
-#[cfg(any(feature = "tokio", feature = "smol"))]
 mod deadline;
+pub mod evented;
 pub mod io;
 #[cfg(feature = "smol")]
 mod smol;

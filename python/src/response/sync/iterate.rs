@@ -4,13 +4,15 @@ use bytes::Bytes;
 use mimus::LineSplitter;
 use pyo3::{
     exceptions::PyValueError,
-    intern,
     prelude::*,
-    types::{PyBytes, PyDict, PyMemoryView, PyString},
+    types::{PyBytes, PyMemoryView, PyString},
 };
 
 use super::{Pieces, Response};
-use crate::memory;
+use crate::{
+    memory,
+    response::{Decoder, LINE_MAX},
+};
 
 /// A body piece by piece, whether it is in memory or still to come.
 struct Source {
@@ -114,13 +116,6 @@ impl RawIterator {
     }
 }
 
-/// Who makes text of bytes: the core by the rules of browsers, or Python's codec for an encoding that was set.
-enum Decoder {
-    Own(mimus::TextDecoder),
-    Codec(Py<PyAny>),
-    Ended,
-}
-
 /// A body as text.
 #[pyclass(module = "mimus", name = "TextIterator")]
 pub(crate) struct TextIterator {
@@ -130,55 +125,20 @@ pub(crate) struct TextIterator {
 
 impl TextIterator {
     pub(super) fn new(response: &Bound<'_, Response>) -> PyResult<Self> {
-        let (py, base) = (response.py(), response.as_super().get());
-        let decoder = match base.chosen_encoding() {
-            None => Decoder::Own(mimus::TextDecoder::new(base.content_type(), None)),
-            Some(encoding) => {
-                let make = py.import("codecs")?.getattr("getincrementaldecoder")?;
-                Decoder::Codec(make.call1((encoding,))?.call1(("replace",))?.unbind())
-            }
-        };
+        let decoder = Decoder::new(response.py(), response.as_super().get())?;
         Ok(TextIterator { source: Source::new(response), decoder })
     }
 
     /// The next text that is not empty; `None` at the end.
     fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        while !matches!(self.decoder, Decoder::Ended) {
+        while !self.decoder.has_ended() {
             let data = self.source.next(py)?;
-            let text = self.decode(py, data)?;
+            let text = self.decoder.decode(py, data.as_deref())?;
             if !text.is_empty()? {
                 return Ok(Some(text));
             }
         }
         Ok(None)
-    }
-
-    /// The text of one more piece, or of the end.
-    fn decode<'py>(
-        &mut self,
-        py: Python<'py>,
-        data: Option<Bytes>,
-    ) -> PyResult<Bound<'py, PyString>> {
-        match (&mut self.decoder, data) {
-            (Decoder::Own(decoder), Some(data)) => Ok(PyString::new(py, &decoder.decode(&data))),
-            (Decoder::Codec(codec), Some(data)) => {
-                let text = codec.bind(py).call_method1(intern!(py, "decode"), (&data[..],))?;
-                Ok(text.cast_into()?)
-            }
-            (_, None) | (Decoder::Ended, _) => {
-                match std::mem::replace(&mut self.decoder, Decoder::Ended) {
-                    Decoder::Own(decoder) => Ok(PyString::new(py, &decoder.finish())),
-                    Decoder::Codec(codec) => {
-                        let last = PyDict::new(py);
-                        last.set_item("final", true)?;
-                        let nothing = (PyBytes::new(py, b""),);
-                        let decode = codec.bind(py).getattr(intern!(py, "decode"))?;
-                        Ok(decode.call(nothing, Some(&last))?.cast_into()?)
-                    }
-                    Decoder::Ended => Ok(PyString::new(py, "")),
-                }
-            }
-        }
     }
 }
 
@@ -206,9 +166,6 @@ impl LineIterator {
         Ok(LineIterator { text, lines: Some(LineSplitter::new(LINE_MAX)) })
     }
 }
-
-/// The longest line, in bytes: what is kept of a body that has none.
-const LINE_MAX: usize = 64 * 1024 * 1024;
 
 #[pymethods]
 impl LineIterator {
