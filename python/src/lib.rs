@@ -1,10 +1,28 @@
 //! The Python package `mimus`: what is Python's about it (arguments, objects, exceptions, the event loop). All that
 //! is HTTP's is the Rust core's.
 
+mod args;
+mod auth;
+mod bodies;
+mod client;
+mod errors;
+mod headers;
+mod options;
+mod response;
+
 /// The compiled part of the package.
 #[pyo3::pymodule(gil_used = false)]
 mod _mimus {
     use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::{
+        auth::{Basic, Bearer, Digest},
+        client::Client,
+        headers::Headers,
+        options::{Limits, Retry, Timeout},
+        response::{BaseResponse, Hop, Response, Timings, TlsInfo},
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -30,6 +30,7 @@ pub struct ClientBuilder<M = Async> {
     fields: Vec<(String, Vec<u8>)>,
     /// Of `fields`, those that are ours and not the user's.
     own_fields: Vec<&'static str>,
+    names_codings: bool,
     profile: Option<Result<Profile, profile::Error>>,
     profile_hello: bool,
     base_url: Option<Result<Accepted>>,
@@ -71,6 +72,7 @@ impl<M> ClientBuilder<M> {
                 ("Accept".into(), "*/*".into()),
             ],
             own_fields: vec!["User-Agent", "Accept"],
+            names_codings: true,
             profile: None,
             profile_hello: true,
             base_url: None,
@@ -96,8 +98,10 @@ impl<M> ClientBuilder<M> {
         self
     }
 
-    /// Sends no default field of this name (`Accept` and `User-Agent` are there from the start).
+    /// Sends no default field of this name (`Accept` and `User-Agent` are there from the start, and
+    /// `Accept-Encoding` for calls that decode).
     pub fn no_default_header(mut self, name: &str) -> Self {
+        self.names_codings &= !name.eq_ignore_ascii_case("accept-encoding");
         self.fields.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
         self.own_fields.retain(|own| !own.eq_ignore_ascii_case(name));
         self
@@ -218,6 +222,7 @@ impl<M> ClientBuilder<M> {
         Ok(Arc::new(Inner {
             settings: Arc::new(self.settings),
             default_fields: fields,
+            names_codings: self.names_codings,
             targets: Targets::new(base_url),
             dialer,
             pool: SharedPool::new(self.pool),

@@ -222,7 +222,12 @@ impl<'a> Call<'a> {
 
     fn deadlines(&self) -> Deadlines {
         let timeouts = &self.request.settings.timeouts;
-        Deadlines { total: self.deadline, head: timeouts.head, idle: timeouts.idle }
+        Deadlines {
+            total: self.deadline,
+            head: timeouts.head,
+            idle: timeouts.idle,
+            write: timeouts.write,
+        }
     }
 
     /// Waits for the final head.

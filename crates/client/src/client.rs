@@ -55,6 +55,8 @@ pub(crate) struct Inner {
     pub(crate) settings: Arc<Settings>,
     /// Sent with every request that does not set a field of the same name.
     pub(crate) default_fields: Fields,
+    /// Whether requests whose answer is decoded say in which codings it may come.
+    pub(crate) names_codings: bool,
     pub(crate) targets: Targets,
     pub(crate) dialer: Dialer,
     pub(crate) pool: SharedPool<Route, Box<Conn>, Shared>,

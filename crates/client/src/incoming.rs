@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use mimus_net::{Phase, Runtime};
 use mimus_proto::{Event, Fields};
@@ -82,6 +82,24 @@ impl fmt::Debug for Incoming {
     }
 }
 
+/// A body of which nothing is left.
+impl Default for Incoming {
+    fn default() -> Self {
+        Incoming {
+            first: None,
+            rest: None,
+            allowance: None,
+            length: None,
+            decoder: None,
+            trailers: None,
+            upgraded: None,
+            over: false,
+            ended: None,
+            received: 0,
+        }
+    }
+}
+
 impl Incoming {
     /// The body that follows `head` on `exchange`, after what has come of it already at `now`.
     pub(crate) fn new(
@@ -92,18 +110,10 @@ impl Incoming {
     ) -> Result<Self> {
         let decoder = reading.decoder()?;
         let length = exchange.remaining_body();
-        let mut incoming = Incoming {
-            first: None,
-            rest: None,
-            allowance: reading.limit,
-            length: length.filter(|_| decoder.is_none()),
-            decoder: decoder.map(Box::new),
-            trailers: None,
-            upgraded: None,
-            over: false,
-            ended: None,
-            received: 0,
-        };
+        let mut incoming = Incoming::default();
+        incoming.allowance = reading.limit;
+        incoming.length = length.filter(|_| decoder.is_none());
+        incoming.decoder = decoder.map(Box::new);
         match (incoming.length, reading.limit) {
             (Some(length), Some(limit)) if length > limit => return Err(too_long()),
             _ => {
@@ -184,7 +194,7 @@ impl Incoming {
     }
 
     /// When the end was read.
-    pub(crate) fn ended(&self) -> Option<Instant> {
+    pub fn ended(&self) -> Option<Instant> {
         self.ended
     }
 
@@ -221,6 +231,32 @@ impl Incoming {
             self.close();
         }
         Poll::Ready(result.transpose())
+    }
+
+    /// All that is left. One piece is handed on as it is; more are joined.
+    ///
+    /// # Errors
+    /// As [`poll_data`](Self::poll_data).
+    pub async fn collect(&mut self) -> Result<Bytes> {
+        if self.more_may_come() {
+            self.gather().await?;
+        }
+        let Some(first) = self.data().await? else { return Ok(Bytes::new()) };
+        if !self.more_may_come() {
+            return Ok(first);
+        }
+        let Some(second) = self.data().await? else { return Ok(first) };
+        // The length comes from the peer, so it is a hint with a bound.
+        let hint = self.length().unwrap_or(0).min(COLLECT_HINT_MAX) as usize;
+        let hint = hint.max(self.here());
+        let mut all = BytesMut::with_capacity(first.len() + second.len() + hint);
+        all.extend_from_slice(&first);
+        all.extend_from_slice(&second);
+        drop((first, second));
+        while let Some(data) = self.data().await? {
+            all.extend_from_slice(&data);
+        }
+        Ok(all.freeze())
     }
 
     /// The next piece, or `None` at the end.
@@ -346,6 +382,9 @@ impl Incoming {
         self.decoder = None;
     }
 }
+
+/// The most that is allocated on the word of a `Content-Length` alone.
+const COLLECT_HINT_MAX: u64 = 16 * 1024 * 1024;
 
 /// Pieces up to this size are worth a copy to hand the connection back at once.
 const JOIN_MAX: usize = 16 * 1024;

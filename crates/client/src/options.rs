@@ -24,7 +24,7 @@ use crate::{
 /// How long each phase of a call may take. `None` is without limit.
 ///
 /// Each is a bound on the phase, not on a system call: a peer that sends a byte now and then extends
-/// none but `idle`.
+/// none but `idle` and `write`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
@@ -38,8 +38,10 @@ pub struct Timeouts {
     pub tls: Option<Duration>,
     /// From the request's last byte to the end of the response head. Default: 5 min.
     pub head: Option<Duration>,
-    /// Between two reads of a body, or two writes of one. Default: 5 min.
+    /// Between two reads of a body. Default: 5 min.
     pub idle: Option<Duration>,
+    /// Between two writes of a body. Default: 5 min.
+    pub write: Option<Duration>,
     /// The whole call, from `send` to the end of the body, redirects and retries included.
     /// Default: none.
     pub total: Option<Duration>,
@@ -54,6 +56,7 @@ impl Timeouts {
         tls: None,
         head: None,
         idle: None,
+        write: None,
         total: None,
     };
 }
@@ -67,6 +70,7 @@ impl Default for Timeouts {
             tls: Some(Duration::from_secs(10)),
             head: Some(Duration::from_secs(300)),
             idle: Some(Duration::from_secs(300)),
+            write: Some(Duration::from_secs(300)),
             total: None,
         }
     }
@@ -218,7 +222,9 @@ macro_rules! shared_setters {
 
         /// The time between two reads, or two writes, of a body.
         pub fn idle_timeout(mut self, limit: impl Into<Option<std::time::Duration>>) -> Self {
-            self.settings_mut().timeouts.idle = limit.into();
+            let limit = limit.into();
+            let timeouts = &mut self.settings_mut().timeouts;
+            (timeouts.idle, timeouts.write) = (limit, limit);
             self
         }
 

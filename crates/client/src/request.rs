@@ -265,6 +265,11 @@ impl<M> RequestBuilder<M> {
         })
     }
 
+    /// Says what the body is, unless `Content-Type` was set.
+    pub fn default_content_type(self, media_type: &str) -> Self {
+        self.change(|r| content_type(&mut r.fields, media_type))
+    }
+
     /// A `multipart/form-data` body (RFC 7578), streamed.
     pub fn multipart(self, form: crate::multipart::Form) -> Self {
         self.change(|r| {

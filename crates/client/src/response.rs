@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Version};
 use mimus_net::{rt, tls::TlsInfo};
 use mimus_proto::{Fields, ResponseHead};
@@ -144,6 +144,11 @@ impl<M> Response<M> {
         }
     }
 
+    /// When the call began.
+    pub fn started(&self) -> Instant {
+        self.answer.started
+    }
+
     /// The trailer section, once the body's end was read and if there was one.
     pub fn trailers(&self) -> Option<&Fields> {
         self.answer.body.trailers()
@@ -204,7 +209,7 @@ impl<M> Response<M> {
 
     async fn collect(&mut self) -> Result<Bytes> {
         let url = &self.answer.target.url;
-        collect(&mut self.answer.body).await.map_err(|e| e.on(url))
+        self.answer.body.collect().await.map_err(|e| e.on(url))
     }
 
     async fn collect_text(&mut self, default: Option<&str>) -> Result<String> {
@@ -223,32 +228,6 @@ impl<M> Response<M> {
         })
     }
 }
-
-/// All of a body. One piece is handed on as it is; more are joined.
-async fn collect(body: &mut Incoming) -> Result<Bytes> {
-    if body.more_may_come() {
-        body.gather().await?;
-    }
-    let Some(first) = body.data().await? else { return Ok(Bytes::new()) };
-    if !body.more_may_come() {
-        return Ok(first);
-    }
-    let Some(second) = body.data().await? else { return Ok(first) };
-    // The length comes from the peer, so it is a hint with a bound.
-    let hint = body.length().unwrap_or(0).min(COLLECT_HINT_MAX) as usize;
-    let hint = hint.max(body.here());
-    let mut all = BytesMut::with_capacity(first.len() + second.len() + hint);
-    all.extend_from_slice(&first);
-    all.extend_from_slice(&second);
-    drop((first, second));
-    while let Some(data) = body.data().await? {
-        all.extend_from_slice(&data);
-    }
-    Ok(all.freeze())
-}
-
-/// The most that is allocated on the word of a `Content-Length` alone.
-const COLLECT_HINT_MAX: u64 = 16 * 1024 * 1024;
 
 impl Response<Async> {
     /// The whole body.

@@ -106,7 +106,7 @@ fn assemble(
     fields
         .extend_where(defaults, |name, _| goes(name) && !is_host(name) && !user.contains(name))
         .map_err(too_large)?;
-    add_own(&mut fields, request, &additions)?;
+    add_own(&mut fields, client, request, &additions)?;
     match users_host {
         false => fields.extend(user),
         true => fields.extend_where(user, |name, _| !is_host(name)),
@@ -149,11 +149,17 @@ pub(crate) fn recycle(fields: Cow<'_, Fields>) {
 }
 
 /// What Mimus itself has to say, unless user or client said it.
-fn add_own(fields: &mut Fields, request: &Request, additions: &Additions<'_>) -> Result<()> {
+fn add_own(
+    fields: &mut Fields,
+    client: &Inner,
+    request: &Request,
+    additions: &Additions<'_>,
+) -> Result<()> {
     let user = &request.fields;
     let given = |fields: &Fields, name: &str| user.contains(name) || fields.contains(name);
     // A range of a coded body is of no use to somebody who wants a range of the decoded one.
-    let decodes = request.settings.decode.is_some() && !user.contains("range");
+    let decodes =
+        client.names_codings && request.settings.decode.is_some() && !user.contains("range");
     if decodes && !given(fields, "accept-encoding") {
         fields.extend(&ACCEPT_ENCODING).map_err(too_large)?;
     }

@@ -189,6 +189,18 @@ impl Body {
         }
     }
 
+    /// The bytes of a regular file that is open already, from `start` to its end. The file's own position
+    /// neither counts nor changes.
+    ///
+    /// # Errors
+    /// `file` cannot be looked at, and `InvalidInput` when it is not a regular file.
+    pub fn open_file(file: fs::File, start: u64) -> io::Result<Self> {
+        match regular_length(&file.metadata()?)? {
+            Some(length) => Ok(Self::file_part(FileSource::handle(file, start..length.max(start)))),
+            None => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+        }
+    }
+
     fn file_part(source: FileSource) -> Self {
         let length = source.remaining();
         Self::new(Source::File(Reading::idle(source)), Some(length))

@@ -38,9 +38,19 @@ pub(crate) struct Deadlines {
     pub(crate) total: Option<Instant>,
     pub(crate) head: Option<Duration>,
     pub(crate) idle: Option<Duration>,
+    pub(crate) write: Option<Duration>,
 }
 
 impl Deadlines {
+    /// How long a phase may last, or nothing happen in it.
+    pub(crate) fn limit(&self, phase: Phase) -> Option<Duration> {
+        match phase {
+            Phase::Head => self.head,
+            Phase::Send => self.write,
+            _ => self.idle,
+        }
+    }
+
     /// The end of a phase that began at `now` and may last `limit`.
     pub(crate) fn of(&self, limit: Option<Duration>, now: Instant) -> Option<Instant> {
         // A limit beyond what the clock can say is none.
@@ -55,9 +65,9 @@ impl Deadlines {
         let over = self.total.is_some_and(|total| total <= Instant::now());
         let (what, limit) = match phase {
             _ if over => ("the time for the whole call is over", None),
-            Phase::Head => ("no response head came within", self.head),
-            Phase::Send => ("the peer took nothing within", self.idle),
-            _ => ("nothing came within", self.idle),
+            Phase::Head => ("no response head came within", self.limit(phase)),
+            Phase::Send => ("the peer took nothing within", self.limit(phase)),
+            _ => ("nothing came within", self.limit(phase)),
         };
         let text = match limit {
             Some(limit) => format!("{what} {limit:?}"),
@@ -179,7 +189,7 @@ impl Turn {
         Turn {
             sending: Sending::Done,
             phase: Phase::Send,
-            deadlines: Deadlines { total: None, head: None, idle: None },
+            deadlines: Deadlines { total: None, head: None, idle: None, write: None },
             stirred: false,
             news: false,
             expect_timer: None,
@@ -207,7 +217,7 @@ impl Conn {
             .send_head(line.method, line.target, line.fields, line.length)
             .map_err(Failure::Misuse)?;
         let (sending, limit) = match body {
-            Some(body) => (Sending::Body(body), deadlines.idle),
+            Some(body) => (Sending::Body(body), deadlines.write),
             None => {
                 self.machine.send_end(None).map_err(Failure::Misuse)?;
                 (Sending::Head, deadlines.head)
@@ -325,10 +335,7 @@ impl Conn {
             if self.turn.deadlines.total.is_some_and(|total| total <= now) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let limit = match self.turn.phase {
-                Phase::Head => self.turn.deadlines.head,
-                _ => self.turn.deadlines.idle,
-            };
+            let limit = self.turn.deadlines.limit(self.turn.phase);
             // Nobody is idle while the body waits for 100 Continue.
             let machine = &mut self.machine;
             let held = machine.upload() == Upload::Held;

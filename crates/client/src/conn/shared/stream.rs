@@ -110,7 +110,7 @@ impl OnStream {
                     }
                     None => Sending::Body(body),
                 };
-                (sending, Phase::Send, deadlines.idle)
+                (sending, Phase::Send, deadlines.write)
             }
         };
         Ok(Box::new(OnStream {
@@ -461,9 +461,9 @@ impl OnStream {
                 (self.awaited, self.since) = (true, now);
                 self.until = self.deadlines.of(self.deadlines.head, now);
             }
-            _ => {
+            phase => {
                 self.since = now;
-                self.until = self.deadlines.of(self.deadlines.idle, now);
+                self.until = self.deadlines.of(self.deadlines.limit(phase), now);
             }
         }
         Ok(())

@@ -139,6 +139,7 @@ impl Channel {
         // A call may take as long as its deadline, and a stream may be silent for as long.
         settings.timeouts.head = None;
         settings.timeouts.idle = None;
+        settings.timeouts.write = None;
         settings.version.get_or_insert(http::Version::HTTP_2);
         let options = Options::new(request.settings);
         Ok(Channel { client: client.clone(), target: request.target, options })

@@ -1,0 +1,171 @@
+"""The exceptions of the package. Each is also of the built-in kind that it is a case of."""
+
+
+class Error(Exception):
+    """Why a call failed.
+
+    Attributes:
+        kind: What went wrong, in one word: "timeout", "connect", "protocol"...
+        phase: Where: "pool", "resolve", "connect", "proxy", "tls", "send", "head" or "body"; None where no exchange
+            had begun.
+        url: The URL of the request that failed, without user name and password.
+        was_sent: Whether the server may have acted on the request.
+        is_retryable: Whether the same call may be made again whatever its method, and may succeed then.
+    """
+
+    kind: str = "error"
+    phase: str | None = None
+    url: str | None = None
+    was_sent: bool = False
+    is_retryable: bool = False
+
+    def __init__(self, message="", *, kind=None, phase=None, url=None, was_sent=False, is_retryable=False):
+        super().__init__(message)
+        if kind is not None:
+            self.kind = kind
+        self.phase = phase
+        self.url = url
+        self.was_sent = was_sent
+        self.is_retryable = is_retryable
+
+
+class RequestError(Error):
+    """The request, or the client's settings, cannot be used; nothing was sent."""
+
+    kind = "request"
+
+
+class InvalidURL(RequestError, ValueError):
+    """What was given as a URL is none that can be asked."""
+
+
+class ConnectError(Error, ConnectionError):
+    """No connection could be made."""
+
+    kind = "connect"
+
+
+class ResolveError(ConnectError):
+    """The name has no address."""
+
+    kind = "resolve"
+
+
+class TlsError(ConnectError):
+    """The TLS handshake failed."""
+
+    kind = "tls"
+
+
+class CertificateError(TlsError):
+    """The server's certificate was not accepted."""
+
+    kind = "certificate"
+
+
+class ProxyError(ConnectError):
+    """The proxy refused, misbehaved, or wants (other) credentials."""
+
+    kind = "proxy"
+
+
+class RequestTimeout(Error, TimeoutError):
+    """A timeout of this client fired, and `phase` says in which phase."""
+
+    kind = "timeout"
+
+
+class ConnectTimeout(RequestTimeout, ConnectError):
+    """It fired before there was a connection."""
+
+
+class ReadTimeout(RequestTimeout):
+    """It fired while the answer was waited for or read."""
+
+
+class WriteTimeout(RequestTimeout):
+    """It fired while the request was being sent."""
+
+
+class PoolTimeout(RequestTimeout):
+    """It fired while the client's limits allowed no further connection."""
+
+
+class ConnectionLost(Error, ConnectionError):
+    """An open connection failed, or its peer ended it before the exchange was over."""
+
+    kind = "closed"
+
+
+class StreamReset(ConnectionLost, ConnectionResetError):
+    """The server gave up this exchange (HTTP/2); the connection may go on."""
+
+    kind = "reset"
+
+
+class ProtocolError(Error):
+    """The peer broke the protocol."""
+
+    kind = "protocol"
+
+
+class NotOffered(ProtocolError):
+    """The server does not offer what the call needs, such as HTTP/2. Nothing was sent."""
+
+    kind = "not-offered"
+
+
+class LimitExceeded(Error):
+    """A limit of this client was exceeded: the size of a head, of a decoded body..."""
+
+    kind = "limit"
+
+
+class DecodeError(Error, ValueError):
+    """The body could not be decoded."""
+
+    kind = "decode"
+
+
+class BodyError(Error):
+    """The body to be sent failed to give its bytes, or cannot be sent a second time."""
+
+    kind = "upload"
+
+
+class RedirectError(Error):
+    """A redirect leads to where it cannot be followed."""
+
+    kind = "redirect"
+
+
+class TooManyRedirects(RedirectError):
+    """There were more redirects than the call may follow."""
+
+
+class StreamConsumed(Error, RuntimeError):
+    """The body was read, or closed, before."""
+
+    kind = "consumed"
+
+
+class StatusError(Error):
+    """The status is 4xx or 5xx, and `raise_for_status` was asked.
+
+    Attributes:
+        response: The response.
+        status: Its status.
+    """
+
+    kind = "status"
+
+    def __init__(self, message="", *, response=None, **rest):
+        super().__init__(message, was_sent=True, **rest)
+        self.response = response
+        self.status = None if response is None else response.status
+
+
+class WebSocketError(Error):
+    """A WebSocket could not be opened, or failed."""
+
+    kind = "websocket"

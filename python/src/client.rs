@@ -1,0 +1,267 @@
+//! The client whose calls block the thread that makes them.
+
+use bytes::Bytes;
+use mimus::{Incoming, Method, Url, rt};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyTypeError},
+    prelude::*,
+    types::{PyDict, PyString, PyType},
+};
+
+use crate::{
+    args::{self, Call, CallArgs, ClientArgs, Defaults, Plan},
+    bodies, errors,
+    response::{BaseResponse, Response},
+};
+
+/// A client whose calls block: a pool of connections, and the settings that calls start from. Threads may share it.
+///
+/// Args:
+///     base_url: What relative URLs are relative to.
+///     params: Parameters for the query of each URL.
+///     headers: Fields for each request: a mapping, or a list of pairs. None takes a default one away.
+///     cookies: True (the default) keeps cookies, False does not; a mapping keeps them and sends these as well.
+///     auth: (user, password), Basic, Digest, Bearer, or a callable.
+///     timeout: Seconds for the whole call, a Timeout, or None.
+///     follow_redirects: Whether redirects are followed, or how many. Default: up to ten.
+///     proxy: A URL, a mapping of schemes to URLs, or False for none. Default: the environment's.
+///     trust_env: Whether the environment's proxies count. Default: True.
+///     verify: True, False, a path to certificates in PEM, or such certificates as bytes.
+///     cert: A path to certificate and key in PEM, (certificate, key), or (archive, None, password) for PKCS#12.
+///     profile: The browser to look like on the wire.
+///     http_version: "1.1", "2", or "h2c". Default: what the server chooses.
+///     retries: A number or a Retry. Default: only those that are always safe.
+///     limits: Limits of the pool.
+///     hooks: A mapping of "request" and "response" to lists of callables.
+///     local_address: The address to connect from, or the name of an interface.
+///     unix_socket: A path to connect to in place of the URL's host.
+///     resolve: A mapping of "host" or "host:port" to addresses.
+///     decode: Whether bodies are decoded. Default: True.
+///     default_headers: False sends no `Accept`, `User-Agent` or `Accept-Encoding` but the caller's.
+///
+/// Raises:
+///     RequestError: A setting cannot be used.
+#[pyclass(frozen, subclass, module = "mimus", name = "Client")]
+#[derive(Debug)]
+pub(crate) struct Client {
+    client: mimus::Client,
+    defaults: Defaults,
+    closed: std::sync::atomic::AtomicBool,
+}
+
+/// What an exchange comes to before Python sees it.
+struct Answered {
+    answer: mimus::Response,
+    /// The body, where it was to be read.
+    read: Option<(Incoming, Bytes)>,
+}
+
+/// An error, and the URL that it is about where the error itself does not say.
+type Failed = (mimus::Error, Option<Url>);
+
+/// One exchange, with all its redirects and retries.
+async fn exchange(client: &mimus::Client, call: Call) -> Result<Answered, Failed> {
+    let Call { request, plan: Plan { stream } } = call;
+    let mut answer = client.execute(request).await.map_err(|error| (error, None))?;
+    if stream {
+        return Ok(Answered { answer, read: None });
+    }
+    let mut incoming = std::mem::take(answer.body_mut());
+    match incoming.collect().await {
+        Ok(bytes) => Ok(Answered { answer, read: Some((incoming, bytes)) }),
+        Err(error) => Err((error, Some(answer.url().clone()))),
+    }
+}
+
+impl Client {
+    fn call(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        method: Method,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        if self.closed.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err("the client is closed"));
+        }
+        let arguments = CallArgs::parse(name, options)?;
+        let url = args::url(url)?;
+        let builder = self.client.request(method, url.to_str()?);
+        let call = arguments.apply(py, builder, &self.defaults, bodies::refuse_async)?;
+        let done = py.detach(|| rt::Blocking::block_on(exchange(&self.client, call)));
+        match done {
+            Ok(Answered { answer, read: Some((incoming, bytes)) }) => {
+                Response::create(py, BaseResponse::whole(answer, incoming, bytes))
+            }
+            Ok(Answered { answer, read: None }) => Response::create(py, BaseResponse::open(answer)),
+            Err((error, url)) => Err(errors::raise_on(py, &error, url.as_ref())),
+        }
+    }
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    #[pyo3(signature = (**options), text_signature = "(*, base_url=None, params=None, headers=None, cookies=True, \
+        auth=None, timeout=None, follow_redirects=True, proxy=None, trust_env=True, verify=True, cert=None, \
+        profile=None, http_version=None, retries=None, limits=None, hooks=None, local_address=None, \
+        unix_socket=None, resolve=None, decode=True, default_headers=True)")]
+    fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let (builder, defaults) = ClientArgs::parse("Client", options)?.apply(py)?;
+        let client =
+            builder.runtime(rt::Blocking).build().map_err(|error| errors::raise(py, &error))?;
+        Ok(Client { client, defaults, closed: false.into() })
+    }
+
+    /// Makes a call of any method.
+    ///
+    /// Args:
+    ///     method: The method; those of the registry in any case.
+    ///     url: The URL.
+    ///     params: Parameters for the query: a mapping, or a list of pairs.
+    ///     headers: Fields: a mapping, or a list of pairs, whose order, case and duplicates are kept.
+    ///     cookies: Cookies for this call, beside those that the client keeps.
+    ///     content: The body: a string, any buffer, a file or path, or an iterable of strings and buffers.
+    ///     data: A form as a mapping or a list of pairs; anything else as `content`.
+    ///     files: Files of a multipart form: names to contents, or to (file name, contents[, type[, headers]]).
+    ///     json: A value to send as JSON.
+    ///     auth: As of the client, for this call; None for none.
+    ///     timeout: As of the client, for this call.
+    ///     follow_redirects: As of the client, for this call.
+    ///     proxy: As of the client, for this call.
+    ///     verify: As of the client, for this call.
+    ///     cert: As of the client, for this call.
+    ///     http_version: As of the client, for this call.
+    ///     unix_socket: As of the client, for this call.
+    ///     resolve: As of the client, for this call.
+    ///     local_address: As of the client, for this call.
+    ///     retries: As of the client, for this call.
+    ///     kind: What the request is to a browser: "navigate", "fetch", "image"...
+    ///     stream: Return at the response's head, and leave the body to be read.
+    ///     decode: As of the client, for this call.
+    ///
+    /// Returns:
+    ///     The response, whatever its status.
+    ///
+    /// Raises:
+    ///     Error: There was no response.
+    #[pyo3(signature = (method, url, **options))]
+    fn request(
+        &self,
+        py: Python<'_>,
+        method: &Bound<'_, PyString>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "request", args::method(method.to_str()?)?, url, options)
+    }
+
+    /// GETs a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "get", Method::GET, url, options)
+    }
+
+    /// HEADs a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn head(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "head", Method::HEAD, url, options)
+    }
+
+    /// Asks for the options of a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn options(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "options", Method::OPTIONS, url, options)
+    }
+
+    /// POSTs to a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn post(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "post", Method::POST, url, options)
+    }
+
+    /// PUTs to a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "put", Method::PUT, url, options)
+    }
+
+    /// PATCHes a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn patch(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "patch", Method::PATCH, url, options)
+    }
+
+    /// DELETEs a URL. See `request`.
+    #[pyo3(signature = (url, **options))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        self.call(py, "delete", Method::DELETE, url, options)
+    }
+
+    /// Closes the connections that nobody uses. Calls after this fail.
+    fn close(&self) {
+        self.closed.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.client.close_idle();
+    }
+
+    /// Whether `close` was called.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.closed.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        _kind: Option<&Bound<'_, PyType>>,
+        _error: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) {
+        self.close();
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a client cannot be pickled: its connections belong to this process. Make one in each",
+        ))
+    }
+}

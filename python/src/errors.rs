@@ -1,0 +1,138 @@
+//! From the core's errors to Python's exceptions, which `mimus/_errors.py` defines.
+
+use std::error::Error as StdError;
+
+use mimus::{Error, Kind, Phase, Url, redirect::RedirectError};
+use pyo3::{
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::PyDict,
+};
+
+/// The class of this name in `mimus._errors`.
+pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = MODULE.get_or_try_init(py, || py.import("mimus._errors").map(Bound::unbind))?;
+    module.bind(py).getattr(name)
+}
+
+/// An exception of the class of this name that says `message` and nothing else.
+pub(crate) fn plain(py: Python<'_>, name: &str, message: impl Into<String>) -> PyErr {
+    class(py, name)
+        .and_then(|class| class.call1((message.into(),)))
+        .map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The exception for `error`: one that the user's own code raised on the way as itself.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    raise_on(py, error, None)
+}
+
+/// The same for an error that is about `url` where it does not say.
+pub(crate) fn raise_on(py: Python<'_>, error: &Error, url: Option<&Url>) -> PyErr {
+    if let Some(own) = raised_by_user(error) {
+        return own.clone_ref(py);
+    }
+    build(py, error, url).unwrap_or_else(|failure| failure)
+}
+
+/// The exception of a hook, an iterator or a reader of the user's among the causes.
+fn raised_by_user(error: &Error) -> Option<&PyErr> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(own) = error.downcast_ref::<PyErr>() {
+            return Some(own);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+fn build(py: Python<'_>, error: &Error, url: Option<&Url>) -> PyResult<PyErr> {
+    let (class_name, kind) = classify(error);
+    let class = class(py, class_name)?;
+    let details = PyDict::new(py);
+    details.set_item(intern!(py, "kind"), kind)?;
+    details.set_item(intern!(py, "phase"), error.phase().map(phase_name))?;
+    details.set_item(intern!(py, "url"), error.url().or(url).map(Url::as_str))?;
+    details.set_item(intern!(py, "was_sent"), error.was_sent())?;
+    details.set_item(intern!(py, "is_retryable"), error.is_retryable())?;
+    class.call((format!("{error:#}"),), Some(&details)).map(PyErr::from_value)
+}
+
+/// The class, and the word for the kind.
+fn classify(error: &Error) -> (&'static str, &'static str) {
+    match error.kind() {
+        Kind::Request if has_cause::<url::ParseError>(error) => ("InvalidURL", "request"),
+        Kind::Request if is_about_url(error) => ("InvalidURL", "request"),
+        Kind::Request => ("RequestError", "request"),
+        Kind::Timeout => (timeout_class(error.phase()), "timeout"),
+        Kind::Resolve => ("ResolveError", "resolve"),
+        Kind::Connect => ("ConnectError", "connect"),
+        Kind::Certificate => ("CertificateError", "certificate"),
+        Kind::Tls => ("TlsError", "tls"),
+        Kind::Proxy => ("ProxyError", "proxy"),
+        Kind::Closed => ("ConnectionLost", "closed"),
+        Kind::Io => ("ConnectionLost", "io"),
+        Kind::Reset => ("StreamReset", "reset"),
+        Kind::Protocol => ("ProtocolError", "protocol"),
+        Kind::NotOffered => ("NotOffered", "not-offered"),
+        Kind::Limit => ("LimitExceeded", "limit"),
+        Kind::Decode => ("DecodeError", "decode"),
+        Kind::Redirect if too_many(error) => ("TooManyRedirects", "redirect"),
+        Kind::Redirect => ("RedirectError", "redirect"),
+        Kind::Upload => ("BodyError", "upload"),
+        Kind::Status(_) => ("StatusError", "status"),
+        Kind::Hook => ("RequestError", "hook"),
+        _ => ("Error", "error"),
+    }
+}
+
+/// A bad scheme or a missing host has no cause that says so.
+fn is_about_url(error: &Error) -> bool {
+    error.phase().is_none() && error.to_string().starts_with("the URL")
+}
+
+fn timeout_class(phase: Option<Phase>) -> &'static str {
+    match phase {
+        Some(Phase::Pool) => "PoolTimeout",
+        Some(Phase::Resolve | Phase::Connect | Phase::Proxy | Phase::Tls) => "ConnectTimeout",
+        Some(Phase::Send) => "WriteTimeout",
+        Some(Phase::Head | Phase::Body) => "ReadTimeout",
+        _ => "RequestTimeout",
+    }
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Pool => "pool",
+        Phase::Resolve => "resolve",
+        Phase::Connect => "connect",
+        Phase::Proxy => "proxy",
+        Phase::Tls => "tls",
+        Phase::Send => "send",
+        Phase::Head => "head",
+        Phase::Body => "body",
+        _ => "unknown",
+    }
+}
+
+fn has_cause<E: StdError + 'static>(error: &Error) -> bool {
+    find_cause::<E>(error).is_some()
+}
+
+fn find_cause<E: StdError + 'static>(error: &Error) -> Option<&E> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+fn too_many(error: &Error) -> bool {
+    matches!(find_cause::<RedirectError>(error), Some(RedirectError::TooMany { .. }))
+}
