@@ -9,6 +9,9 @@ import mimus
 
 from . import exceptions
 
+# How the native client says that something came, but not enough.
+_HALF_A_HEAD = "closed inside a head"
+
 
 def send_error(error: Exception, request: Any, proxied: bool = False) -> Exception:
     """What to raise for `error`, on whose account there is no answer to `request`. `proxied`: a proxy was to be used."""
@@ -25,6 +28,8 @@ def send_error(error: Exception, request: Any, proxied: bool = False) -> Excepti
         case "tls" | "certificate":
             new = exceptions.SSLError(error)
         case "protocol" | "limit" if phase == "head":
+            new = exceptions.BrokenAnswer(error)
+        case "closed" if text.endswith(_HALF_A_HEAD):
             new = exceptions.BrokenAnswer(error)
         case "request" if isinstance(error, mimus.InvalidURL):
             new = exceptions.InvalidURL(text)

@@ -83,7 +83,7 @@ class HTTPResponse(io.IOBase):
         self.headers = fields(native.headers)
         self.decode_content = False
         self._ended = read
-        self._pieces: Iterator[bytes] | None = None
+        self._pieces: Iterator[bytes | memoryview] | None = None
         self._rest = b""
         self._position = 0
 
@@ -182,10 +182,11 @@ class HTTPResponse(io.IOBase):
             return b""
         if self._pieces is None:
             decode = self.decode_content if decode_content is None else decode_content
-            self._pieces = iter(self.native.iter_bytes() if decode else self.native.iter_raw())
+            self._pieces = iter(self.native.iter_bytes() if decode else getattr(self.native,'iter_raw',self.native.iter_bytes)())
         for piece in self._pieces:
             if piece:
-                return piece
+                # What is not decoded is the native client's own memory.
+                return piece if type(piece) is bytes else bytes(piece)
         self._ended = True
         return b""
 
