@@ -1,6 +1,6 @@
 """An HTTP client that speaks everything, at the price of the socket under it."""
 
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 
 from mimus._errors import (
     BodyError,
@@ -29,15 +29,18 @@ from mimus._errors import (
     WebSocketError,
     WriteTimeout,
 )
+from mimus._functions import delete, get, head, options, patch, post, put, request
 from mimus._mimus import (
     BaseResponse,
     Basic,
     Bearer,
     Client,
+    Cookies,
     Digest,
     Headers,
     Hop,
     Limits,
+    OutgoingRequest,
     Response,
     Retry,
     Timeout,
@@ -46,7 +49,7 @@ from mimus._mimus import (
     __version__,
 )
 
-Mapping.register(Headers)
+MutableMapping.register(Headers)
 
 __all__ = [
     "BaseResponse",
@@ -58,6 +61,7 @@ __all__ = [
     "ConnectError",
     "ConnectTimeout",
     "ConnectionLost",
+    "Cookies",
     "DecodeError",
     "Digest",
     "Error",
@@ -67,6 +71,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "NotOffered",
+    "OutgoingRequest",
     "PoolTimeout",
     "ProtocolError",
     "ProxyError",
@@ -88,4 +93,12 @@ __all__ = [
     "WebSocketError",
     "WriteTimeout",
     "__version__",
+    "delete",
+    "get",
+    "head",
+    "options",
+    "patch",
+    "post",
+    "put",
+    "request",
 ]

@@ -109,7 +109,7 @@ impl Stream {
     ///
     /// `SO_RCVTIMEO` never fires after the deadline. It may fire up to half too early, and then
     /// `poll(2)` waits for the exact rest, so that it seldom needs to be set again.
-    fn recv_alone(&mut self, buf: &mut BytesMut) -> io::Result<usize> {
+    fn recv_alone(&mut self, buf: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut exactly = false;
         loop {
             let rest = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
@@ -120,15 +120,22 @@ impl Stream {
                     RecvFlags::empty()
                 }
                 Some(rest) => match sys::wait(&self.fd, PollFlags::IN, rest) {
-                    Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+                    Err(e) if e.kind() != io::ErrorKind::Interrupted => {
+                        return Poll::Ready(Err(e));
+                    }
+                    Err(_) if reactor::heeds_signal() => return Poll::Pending,
                     _ => RecvFlags::DONTWAIT,
                 },
             };
             match self.recv(buf, flags) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+                    if reactor::heeds_signal() {
+                        return Poll::Pending;
+                    }
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     if self.is_late() {
-                        return Err(sys::timed_out());
+                        return Poll::Ready(Err(sys::timed_out()));
                     }
                     exactly = true;
                     if rest.is_none() && self.recv_timeout.is_some() {
@@ -137,7 +144,7 @@ impl Stream {
                         self.recv_timeout = None;
                     }
                 }
-                done => return done,
+                done => return Poll::Ready(done),
             }
         }
     }
@@ -189,7 +196,7 @@ impl Socket for Stream {
             return Poll::Ready(Err(reactor::not_here()));
         }
         let done = match wait {
-            Wait::Alone => Poll::Ready(self.recv_alone(buf)),
+            Wait::Alone => self.recv_alone(buf),
             Wait::Beside => self.recv_beside(cx, buf),
         };
         if let Poll::Ready(done) = &done {
