@@ -182,7 +182,7 @@ class HTTPResponse(io.IOBase):
             return b""
         if self._pieces is None:
             decode = self.decode_content if decode_content is None else decode_content
-            self._pieces = iter(self.native.iter_bytes() if decode else getattr(self.native,'iter_raw',self.native.iter_bytes)())
+            self._pieces = self.native.iter_bytes() if decode else self.native.iter_raw()
         for piece in self._pieces:
             if piece:
                 # What is not decoded is the native client's own memory.

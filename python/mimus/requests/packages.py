@@ -13,6 +13,9 @@ from typing import Any
 
 from .compat import char_detection
 
+# What is found below has been imported from elsewhere.
+__path__: list[str] = []
+
 
 def _alias(name: str, module: ModuleType) -> None:
     globals()[name] = module

@@ -114,8 +114,8 @@ class SessionRedirectMixin:
         followed: list[Any] = []
         fragment = urlsplit(req.url).fragment  # type: ignore[type-var]
         while target := self.get_redirect_target(resp):
+            resp.history = followed.copy()
             followed.append(resp)
-            resp.history = followed[1:]
             _finish(resp)
             if len(resp.history) >= self.max_redirects:
                 raise TooManyRedirects(f"more than {self.max_redirects} redirects", response=resp)
