@@ -80,12 +80,19 @@ class HTTPResponse(io.IOBase):
         self.native = native
         self.status: int = native.status
         self.reason: str = native.reason
-        self.headers = fields(native.headers)
+        self._headers: HTTPHeaderDict | None = None
         self.decode_content = False
         self._ended = read
         self._pieces: Iterator[bytes | memoryview] | None = None
         self._rest = b""
         self._position = 0
+
+    @property
+    def headers(self) -> HTTPHeaderDict:
+        """The header fields."""
+        if self._headers is None:
+            self._headers = fields(self.native.headers)
+        return self._headers
 
     @property
     def version(self) -> int:

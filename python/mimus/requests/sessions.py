@@ -33,6 +33,7 @@ from .utils import (
 
 preferred_clock = time.perf_counter
 
+_MAPPINGS = (dict, CaseInsensitiveDict, OrderedDict)
 _OF_BODY = ("Content-Length", "Content-Type", "Transfer-Encoding")
 
 
@@ -42,14 +43,22 @@ def merge_setting(request_setting: Any, session_setting: Any, dict_class: Any = 
         return request_setting
     if request_setting is None:
         return session_setting
-    if not (isinstance(session_setting, Mapping) and isinstance(request_setting, Mapping)):
+    if not (_is_mapping(session_setting) and _is_mapping(request_setting)):
         return request_setting
+    if not (session_setting or request_setting):
+        return dict_class()
     merged = dict_class(session_setting if isinstance(session_setting, dict_class) else to_key_val_list(session_setting))
     if request_setting:
         merged.update(to_key_val_list(request_setting))
-    for name in [name for name, value in merged.items() if value is None]:
-        del merged[name]
+    for name, value in list(merged.items()):
+        if value is None:
+            del merged[name]
     return merged
+
+
+def _is_mapping(setting: Any) -> bool:
+    # To ask the abstract class takes longer than all else here.
+    return type(setting) in _MAPPINGS or isinstance(setting, Mapping)
 
 
 def merge_hooks(request_hooks: Any, session_hooks: Any, dict_class: Any = OrderedDict) -> Any:

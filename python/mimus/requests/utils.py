@@ -128,7 +128,7 @@ def from_key_val_list(value: Any) -> dict[Any, Any] | None:
 def to_key_val_list(value: Any) -> list[tuple[Any, Any]] | None:
     """A list of the pairs of a mapping, or of pairs."""
     _refuse_scalars(value)
-    return None if value is None else list(value.items() if isinstance(value, Mapping) else value)
+    return None if value is None else list(value.items() if isinstance(value, (dict, Mapping)) else value)
 
 
 def _refuse_scalars(value: Any) -> None:
