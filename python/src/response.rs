@@ -198,11 +198,19 @@ impl BaseResponse {
             Body::Open(_) | Body::Taken => {
                 Err(errors::plain(py, "StreamConsumed", "the body was not read yet"))
             }
-            Body::InContent | Body::Gone => {
-                Err(errors::plain(py, "StreamConsumed", "the body was streamed or closed already"))
-            }
+            Body::InContent | Body::Gone => Err(self.consumed(py)),
         })?;
         Ok(content.bind(py).clone())
+    }
+
+    /// What is said to who wants a body that is gone.
+    pub(crate) fn consumed(&self, py: Python<'_>) -> PyErr {
+        errors::plain(py, "StreamConsumed", "the body was streamed or closed already")
+    }
+
+    /// Whether the body is gone without its end having been seen.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.end.get().is_none() && matches!(*self.body(), Body::Gone)
     }
 
     pub(crate) fn chosen_encoding(&self) -> Option<String> {

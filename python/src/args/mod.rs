@@ -163,6 +163,7 @@ impl CallArgs<'_> {
         asynchronous: AsyncBody,
     ) -> PyResult<Call> {
         let plan = Plan { stream: flag(self.stream.as_ref(), "stream")?.unwrap_or(false) };
+        let mut announced = None;
         if !defaults.params.is_empty() {
             builder = builder.query(&defaults.params);
         }
@@ -170,7 +171,7 @@ impl CallArgs<'_> {
             builder = fields::query(builder, params)?;
         }
         if let Some(headers) = given(&self.headers) {
-            builder = fields::headers(builder, headers)?;
+            builder = fields::headers(builder, headers, &mut announced)?;
         }
         if given(&self.cookies).is_some() || !defaults.cookies.is_empty() {
             builder = fields::cookies(builder, &defaults.cookies, given(&self.cookies))?;
@@ -178,17 +179,18 @@ impl CallArgs<'_> {
         builder = self.credentials(py, builder, defaults)?;
         builder = self.policies(builder)?;
         builder = self.transport(py, builder, defaults)?;
-        builder = body::apply(py, builder, &self.body(), asynchronous)?;
+        builder = body::apply(py, builder, &self.body(announced), asynchronous)?;
         let request = builder.build().map_err(|error| errors::raise(py, &error))?;
         Ok(Call { request, plan })
     }
 
-    fn body(&self) -> body::Given<'_, '_> {
+    fn body(&self, announced: Option<u64>) -> body::Given<'_, '_> {
         body::Given {
             content: given(&self.content),
             data: given(&self.data),
             files: given(&self.files),
             json: self.json.as_ref(),
+            announced,
         }
     }
 
