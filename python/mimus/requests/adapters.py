@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,6 +34,9 @@ DEFAULT_POOLBLOCK = False
 DEFAULT_POOLSIZE = 10
 DEFAULT_RETRIES = 0
 DEFAULT_POOL_TIMEOUT = None
+
+# What is read of a file that is sent in chunks, in bytes.
+_PIECE = 1 << 16
 
 # All that the native client would do beyond an exchange is a session's here.
 _BARE: dict[str, Any] = {
@@ -351,9 +354,17 @@ def _arguments(request: Any, stream: bool, timeout: Any) -> dict[str, Any]:
         "timeout": _limits(timeout),
         "stream": stream,
     }
-    if request.body is not None:
-        arguments["content"] = request.body
+    body = request.body
+    if body is not None:
+        # The native client knows the length of more than requests does, and would not send that in chunks.
+        in_chunks = "Transfer-Encoding" in headers and hasattr(body, "read")
+        arguments["content"] = _pieces(body) if in_chunks else body
     return arguments
+
+
+def _pieces(file: Any) -> Iterator[Any]:
+    while piece := file.read(_PIECE):
+        yield piece
 
 
 def _plain(value: Any) -> bool:
