@@ -51,7 +51,8 @@ def test_over_tls_too(origin, session):
 def test_redirects_and_errors_keep_it(origin, session):
     first = session.get(origin.url("/redirect/3"))
     assert session.get(origin.url("/status/404")).status_code == 404
-    assert {connection(each) for each in (*first.history, first, session.get(origin.url("/get")))} == {connection(first)}
+    answers = (*first.history, first, session.get(origin.url("/get")))
+    assert {connection(each) for each in answers} == {connection(first)}
 
 
 def test_a_stream_read_to_its_end_gives_it_back(origin, session):
@@ -314,7 +315,8 @@ def test_an_adapter_can_change_what_is_sent(origin, session):
 
     session.mount("http://", Signed())
     assert session.get(origin.url("/anything")).request.headers["X-Signed"] == "GET"
-    assert ("x-signed", "GET") in [(name.lower(), _one(value)) for name, value in _lines(session.get(origin.url("/headers")))]
+    lines = _lines(session.get(origin.url("/headers")))
+    assert ("x-signed", "GET") in [(name.lower(), _one(value)) for name, value in lines]
 
 
 def _one(value):

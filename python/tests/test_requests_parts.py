@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
 
@@ -33,7 +34,8 @@ def test_it_needs_and_shadows_nothing():
         import sys
         class Absent:
             def find_spec(self, name, path=None, target=None):
-                if name.partition('.')[0] in ('requests', 'urllib3', 'idna', 'chardet', 'charset_normalizer', 'certifi'):
+                others = ('requests', 'urllib3', 'idna', 'chardet', 'charset_normalizer', 'certifi')
+                if name.partition('.')[0] in others:
                     raise ImportError(name)
         sys.meta_path.insert(0, Absent())
         import importlib, pkgutil
@@ -237,9 +239,9 @@ def test_waits_grow_and_end():
     assert waits == [0, 2, 4, 5, 5]
 
 
-@pytest.mark.parametrize(("said", "seconds"), [("7", 7), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("soon", None), ("9" * 9, 21600)])
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("7", 7), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("soon", None), ("9" * 9, 21600)]
+)
 def test_retry_after(said, seconds):
-    class Answer:
-        headers = {"Retry-After": said}
-
-    assert Retry(3).get_retry_after(Answer) == seconds
+    answer = types.SimpleNamespace(headers={"Retry-After": said})
+    assert Retry(3).get_retry_after(answer) == seconds

@@ -35,7 +35,7 @@ from . import (
 )
 from .api import delete, get, head, options, patch, post, put, request
 from .exceptions import (
-    ConnectionError,  # noqa: A004
+    ConnectionError,
     ConnectTimeout,
     FileModeWarning,
     HTTPError,

@@ -190,10 +190,10 @@ class HTTPResponse(io.IOBase):
         if self._pieces is None:
             decode = self.decode_content if decode_content is None else decode_content
             self._pieces = self.native.iter_bytes() if decode else self.native.iter_raw()
-        for piece in self._pieces:
-            if piece:
-                # What is not decoded is the native client's own memory.
-                return piece if type(piece) is bytes else bytes(piece)
+        for own in self._pieces:
+            if own:
+                # What is not decoded is the native client's memory.
+                return own if type(own) is bytes else bytes(own)
         self._ended = True
         return b""
 

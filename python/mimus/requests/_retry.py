@@ -170,7 +170,7 @@ class Retry:
         failed = len(self.history)
         if failed <= 1:
             return 0
-        wait = self.backoff_factor * 2 ** (failed - 1) + random.random() * self.backoff_jitter  # noqa: S311
+        wait = self.backoff_factor * 2 ** (failed - 1) + random.random() * self.backoff_jitter
         return max(0.0, min(self.backoff_max, wait))
 
     def parse_retry_after(self, retry_after: str) -> float:

@@ -95,13 +95,13 @@ def _tls(verify: Any, cert: Any) -> dict[str, Any]:
     elif os.path.exists(verify):
         options = {"verify": verify}
     else:
-        raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {verify}")
+        raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {verify!s}")
     if cert:
         chain, key = (cert, None) if isinstance(cert, (str, bytes, os.PathLike)) else cert
         if not os.path.exists(chain):
-            raise OSError(f"Could not find the TLS certificate file, invalid path: {chain}")
+            raise OSError(f"Could not find the TLS certificate file, invalid path: {chain!s}")
         if key is not None and not os.path.exists(key):
-            raise OSError(f"Could not find the TLS key file, invalid path: {key}")
+            raise OSError(f"Could not find the TLS key file, invalid path: {key!s}")
         options["cert"] = chain if key is None else (chain, key)
     return options
 
@@ -200,7 +200,7 @@ class HTTPAdapter(BaseAdapter):
         self.init_poolmanager(self._pool_connections, self._pool_maxsize, block=self._pool_block, **self._options)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any) -> None:
-        """Sets `poolmanager`. `pool_kwargs` are `mimus.Client`'s arguments; urllib3's, an SSL context for one, are not."""
+        """Sets `poolmanager`. `pool_kwargs` are `mimus.Client`'s arguments, and not urllib3's such as `ssl_context`."""
         most = maxsize if block and maxsize else None
         limits = mimus.Limits(max_connections_per_host=most, max_idle_per_host=maxsize)
         self._pool_kwargs = {"limits": limits, **pool_kwargs}
@@ -239,7 +239,8 @@ class HTTPAdapter(BaseAdapter):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The host that a request goes to, and how to do TLS with it."""
         parts = urlsplit(request.url)
-        return {"scheme": parts.scheme.lower(), "host": parts.hostname, "port": parts.port}, {"verify": verify, "cert": cert}
+        host = {"scheme": parts.scheme.lower(), "host": parts.hostname, "port": parts.port}
+        return host, {"verify": verify, "cert": cert}
 
     def get_connection_with_tls_context(
         self, request: Any, verify: Any, proxies: Mapping[str, str] | None = None, cert: Any = None
@@ -298,30 +299,47 @@ class HTTPAdapter(BaseAdapter):
         proxy = _proxy(request.url, proxies) if proxies else None
         try:
             client = self._client(request.url, proxy, verify, cert)
-        except mimus.Error as error:
-            raise _refused(error, request, proxy) from error
+        except mimus.Error as refused:
+            raise _refused(refused, request, proxy) from refused
         self.add_headers(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
         arguments = _arguments(request, stream, timeout)
-        retries = self.max_retries
-        while True:
-            raw = error = None
-            try:
-                raw = HTTPResponse(client.request(request.method, request.url, **arguments), read=not stream)
-            except mimus.Error as failed:
-                error = failed
-            if raw is not None and (retries is _retry.NONE or not _asks_again(retries, request, raw)):
-                break
-            retries = _next(retries, request, raw, error, proxy)
-            if retries is None:
-                break
-            retries.sleep(raw)
-            if request._body_position is not None:
-                rewind_body(request)
+        raw = self._attempt(client, request, arguments, proxy)
         response = self.build_response(request, raw)
         if not stream:
             response._content = raw.native.content
             response._content_consumed = True
         return response
+
+    def _attempt(
+        self, client: mimus.Client, request: Any, arguments: dict[str, Any], proxy: str | None
+    ) -> HTTPResponse:
+        """Sends as often as `max_retries` lets it."""
+        retries = self.max_retries
+        while True:
+            raw: HTTPResponse | None = None
+            error: mimus.Error | None = None
+            try:
+                native = client.request(request.method, request.url, **arguments)
+                raw = HTTPResponse(native, read=not arguments["stream"])
+            except mimus.Error as failed:
+                error = failed
+            if raw is not None and (retries is _retry.NONE or not _asks_again(retries, request, raw)):
+                return raw
+            try:
+                retries = _less(retries, request, raw, error, proxy)
+            except _Enough as last:
+                return last.raw
+            retries.sleep(raw)
+            if request._body_position is not None:
+                rewind_body(request)
+                arguments["content"] = _content(request)
+
+
+class _Enough(Exception):
+    """The last answer will do, as no retry is left."""
+
+    def __init__(self, raw: HTTPResponse) -> None:
+        self.raw = raw
 
 
 def _proxy(url: str, proxies: Mapping[str, str] | None) -> str | None:
@@ -354,12 +372,15 @@ def _arguments(request: Any, stream: bool, timeout: Any) -> dict[str, Any]:
         "timeout": _limits(timeout),
         "stream": stream,
     }
-    body = request.body
-    if body is not None:
-        # The native client knows the length of more than requests does, and would not send that in chunks.
-        in_chunks = "Transfer-Encoding" in headers and hasattr(body, "read")
-        arguments["content"] = _pieces(body) if in_chunks else body
+    if request.body is not None:
+        arguments["content"] = _content(request)
     return arguments
+
+
+def _content(request: Any) -> Any:
+    body = request.body
+    # The native client knows the length of more files than requests does, and would not send those in chunks.
+    return _pieces(body) if "Transfer-Encoding" in request.headers and hasattr(body, "read") else body
 
 
 def _pieces(file: Any) -> Iterator[Any]:
@@ -376,16 +397,16 @@ def _asks_again(retries: Any, request: Any, raw: HTTPResponse) -> bool:
     return retries.is_retry(request.method, raw.status, "retry-after" in raw.headers)
 
 
-def _next(retries: Any, request: Any, raw: Any, error: Any, proxy: str | None) -> Any:
-    """The retries that are left after an attempt; `None` for none, where the answer will do. Raises what to raise."""
+def _less(retries: Any, request: Any, raw: HTTPResponse | None, error: mimus.Error | None, proxy: str | None) -> Any:
+    """The retries that are left after an attempt. Raises what to raise, or `_Enough`, if there is none."""
     cause = None if error is None else _retry.theirs(retries, error)
     try:
         left = retries.increment(request.method, request.url, response=raw, error=cause, _pool=None)
     except Exception as spent:
         if error is not None:
             raise send_error(error, request, proxy is not None) from error
-        if not retries.raise_on_status:
-            return None
+        if raw is not None and not retries.raise_on_status:
+            raise _Enough(raw) from None
         raise RetryError(spent, request=request) from spent
     if raw is not None:
         raw.drain_conn()

@@ -22,6 +22,7 @@ from .status_codes import codes
 from .structures import CaseInsensitiveDict
 from .utils import (
     check_header_validity,
+    each_value,
     get_auth_from_url,
     guess_json_utf,
     iter_slices,
@@ -60,9 +61,7 @@ class RequestEncodingMixin:
             return data
         pairs = []
         for name, values in to_key_val_list(data) or ():
-            if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-                values = [values]  # noqa: PLW2901
-            pairs += [(name, value) for value in values if value is not None]
+            pairs += [(name, value) for value in each_value(values) if value is not None]
         return urlencode(pairs)
 
     @staticmethod
@@ -514,4 +513,3 @@ class Response:
         release = getattr(self.raw, "release_conn", None)
         if release is not None:
             release()
-

@@ -47,7 +47,8 @@ def merge_setting(request_setting: Any, session_setting: Any, dict_class: Any = 
         return request_setting
     if not (session_setting or request_setting):
         return dict_class()
-    merged = dict_class(session_setting if isinstance(session_setting, dict_class) else to_key_val_list(session_setting))
+    own = session_setting if isinstance(session_setting, dict_class) else to_key_val_list(session_setting)
+    merged = dict_class(own)
     if request_setting:
         merged.update(to_key_val_list(request_setting))
     for name, value in list(merged.items()):
@@ -92,7 +93,7 @@ class SessionRedirectMixin:
             return location
 
     def should_strip_auth(self, old_url: str, new_url: str) -> bool:
-        """Whether credentials for one URL are not for the other: not for other hosts and ports, and never without TLS."""
+        """Whether credentials for one URL are not for the other: another host or port, or TLS no more."""
         old, new = urlsplit(old_url), urlsplit(new_url)
         if old.hostname != new.hostname:
             return True
@@ -121,7 +122,7 @@ class SessionRedirectMixin:
         Raises `TooManyRedirects`.
         """
         followed: list[Any] = []
-        fragment = urlsplit(req.url).fragment  # type: ignore[type-var]
+        fragment = urlsplit(req.url or "").fragment
         while target := self.get_redirect_target(resp):
             resp.history = followed.copy()
             followed.append(resp)
@@ -163,7 +164,7 @@ class SessionRedirectMixin:
         new.prepare_cookies(new._cookies)
         proxies = self.rebuild_proxies(new, proxies)
         self.rebuild_auth(new, resp)
-        if new._body_position is not None and any(name in new.headers for name in ("Content-Length", "Transfer-Encoding")):
+        if new._body_position is not None and new.body is not None:
             rewind_body(new)
         return proxies, new
 
@@ -191,7 +192,8 @@ class SessionRedirectMixin:
     def rebuild_method(self, prepared_request: PreparedRequest, response: Any) -> None:
         """Makes it a GET where browsers do (RFC 9110 section 15.4)."""
         method, status = prepared_request.method, response.status_code
-        if (status in (codes.see_other, codes.found) and method != "HEAD") or (status == codes.moved and method == "POST"):
+        other = status in (codes.see_other, codes.found) and method != "HEAD"
+        if other or (status == codes.moved and method == "POST"):
             prepared_request.method = "GET"
 
 

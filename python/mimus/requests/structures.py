@@ -99,6 +99,9 @@ class LookupDict(dict):
         super().__init__()
         self.name = name
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self!r} has no {name!r}")
+
     def __getitem__(self, key: str) -> Any:
         return vars(self).get(key)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from netrc import NetrcParseError, netrc
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import (
+from urllib.request import (  # type: ignore[attr-defined]
     getproxies,
     getproxies_environment,
     parse_http_list,
@@ -27,9 +27,11 @@ from urllib.request import (
 from mimus import __version__
 
 from . import certs
-from ._internal_utils import to_native_string, unicode_is_ascii, valid_header
-from ._networks import address_in_network, dotted_netmask, is_ipv4_address, is_valid_cidr
-from ._urls import UNRESERVED_SET, parse_url, requote_uri, unquote_unreserved
+
+# Much of it is here for others to import.
+from ._internal_utils import to_native_string, unicode_is_ascii, valid_header  # noqa: F401
+from ._networks import address_in_network, dotted_netmask, is_ipv4_address, is_valid_cidr  # noqa: F401
+from ._urls import UNRESERVED_SET, parse_url, requote_uri, unquote_unreserved  # noqa: F401
 from .cookies import cookiejar_from_dict
 from .exceptions import FileModeWarning, InvalidHeader, UnrewindableBodyError
 from .structures import CaseInsensitiveDict
@@ -77,7 +79,7 @@ def _file_size(file: Any) -> int | None:
     mode = getattr(file, "mode", "b")
     if isinstance(mode, str) and "b" not in mode:
         warnings.warn(
-            "a file open as text is sent with its length in bytes, which may be another once it is read: open it as 'rb'",
+            "the length of a file that is open as text is not that of what is read of it: open it as 'rb'",
             FileModeWarning,
             stacklevel=3,
         )
@@ -131,6 +133,11 @@ def to_key_val_list(value: Any) -> list[tuple[Any, Any]] | None:
     return None if value is None else list(value.items() if isinstance(value, (dict, Mapping)) else value)
 
 
+def each_value(values: Any) -> Any:
+    """The values of one name: those of a list, or a single one."""
+    return [values] if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") else values
+
+
 def _refuse_scalars(value: Any) -> None:
     if isinstance(value, (str, bytes, bool, int)):
         raise ValueError(f"pairs are wanted, or a mapping, not {type(value).__name__}")
@@ -179,7 +186,8 @@ def check_header_validity(header: tuple[Any, Any]) -> None:
 
 def parse_list_header(value: str) -> list[str]:
     """The members of a list between commas, without their quotes (RFC 9110 section 5.6.1)."""
-    return [unquote_header_value(item[1:-1]) if item[:1] == item[-1:] == '"' else item for item in parse_http_list(value)]
+    items = parse_http_list(value)
+    return [unquote_header_value(item[1:-1]) if item[:1] == item[-1:] == '"' else item for item in items]
 
 
 def parse_dict_header(value: str) -> dict[str, str | None]:
@@ -448,7 +456,7 @@ def _names_a_proxy() -> bool:
     # Asked for each request: all names at once, as they lie there, before each is made a string.
     names = getattr(os.environ, "_data", os.environ)
     if isinstance(next(iter(names), ""), bytes):
-        return b"_proxy" in b" ".join(names).lower()
+        return b"_proxy" in b" ".join(names).lower()  # type: ignore[arg-type]
     return "_proxy" in " ".join(names).lower()
 
 
