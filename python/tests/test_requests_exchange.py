@@ -342,3 +342,19 @@ def test_cookies_are_kept_and_sent(origin, session):
     assert session.cookies.get_dict() == {"a": "1", "b": "2"}
     assert "a=1" in session.get(origin.url("/get")).request.headers["Cookie"]
     assert requests.get(origin.url("/cookies/set?a=1"), allow_redirects=False).cookies["a"] == "1"
+
+
+def test_the_raw_answer_is_a_file(origin, session):
+    with session.get(origin.url("/stream/4"), stream=True) as answer:
+        raw = answer.raw
+        assert isinstance(raw, io.IOBase)
+        first = raw.readline()
+        assert first.endswith(b"\n") and json.loads(first)["id"] == 0
+        assert raw.readline(3) == b'{"i' or raw.tell() == len(first) + 3
+        raw.readline()
+        assert [json.loads(line)["id"] for line in raw.readlines()] == [2, 3]
+        assert raw.read() == raw.readline() == b""
+    with session.get(origin.url("/stream/4"), stream=True) as answer:
+        text = io.TextIOWrapper(io.BufferedReader(answer.raw), encoding="utf-8")
+        assert [json.loads(line)["id"] for line in text] == [0, 1, 2, 3]
+    assert answer.raw.closed

@@ -63,14 +63,21 @@ class HTTPHeaderDict(CaseInsensitiveDict):
 
 def fields(headers: mimus.Headers) -> HTTPHeaderDict:
     """Of what the native client has read. Bytes beyond ASCII are ISO 8859-1, as they are in requests."""
-    found = HTTPHeaderDict(headers.pairs())
-    if all(value.isascii() for _, value in found._store.values()):
-        return found
-    return HTTPHeaderDict((name.decode("latin1"), value.decode("latin1")) for name, value in headers.raw)
+    pairs = headers.pairs()
+    found = HTTPHeaderDict()
+    store = found._store
+    ascii_only = True
+    for pair in pairs:
+        store[pair[0].lower()] = pair
+        ascii_only = ascii_only and pair[1].isascii()
+    if not ascii_only:
+        pairs = [(name.decode("latin1"), value.decode("latin1")) for name, value in headers.raw]
+    # Seldom does a field come twice.
+    return found if ascii_only and len(store) == len(pairs) else HTTPHeaderDict(pairs)
 
 
-class HTTPResponse(io.IOBase):
-    """An answer that can be read like a file.
+class HTTPResponse:
+    """An answer that can be read like a file: `io` takes it for one of its own.
 
     `native` is the `mimus.Response`: its TLS, timings and addresses are there. Without `decode_content` reading gives
     the bytes as they were sent.
@@ -83,6 +90,7 @@ class HTTPResponse(io.IOBase):
         self._headers: HTTPHeaderDict | None = None
         self.decode_content = False
         self._ended = read
+        self._closed = False
         self._pieces: Iterator[bytes | memoryview] | None = None
         self._rest = b""
         self._position = 0
@@ -121,8 +129,34 @@ class HTTPResponse(io.IOBase):
     def getheader(self, name: str, default: str | None = None) -> str | None:
         return self.headers.get(name, default)
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
     def readable(self) -> bool:
         return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return False
+
+    def isatty(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def fileno(self) -> int:
+        raise io.UnsupportedOperation("an answer has no descriptor of its own")
+
+    def __enter__(self) -> HTTPResponse:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
 
     def isclosed(self) -> bool:
         """Whether there is nothing to read any more."""
@@ -160,6 +194,30 @@ class HTTPResponse(io.IOBase):
         self._position += len(piece)
         return piece
 
+    def readline(self, size: int | None = -1) -> bytes:
+        """The next line with its end, or `size` bytes of it."""
+        parts: list[bytes] = []
+        left = -1 if size is None else size
+        while left and (piece := self._next(None)):
+            end = piece.find(b"\n") + 1 or len(piece)
+            end = end if left < 0 else min(end, left)
+            parts.append(piece[:end])
+            self._rest = piece[end:]
+            left -= end if left > 0 else 0
+            if piece[end - 1 : end] == b"\n":
+                break
+        line = b"".join(parts)
+        self._position += len(line)
+        return line
+
+    def readlines(self, hint: int | None = -1) -> list[bytes]:
+        """All lines, or those that begin within `hint` bytes."""
+        lines, size = [], 0
+        while (not hint or hint < 0 or size < hint) and (line := self.readline()):
+            lines.append(line)
+            size += len(line)
+        return lines
+
     def readinto(self, buffer: Any) -> int:
         data = self.read1(len(buffer))
         buffer[: len(data)] = data
@@ -185,7 +243,7 @@ class HTTPResponse(io.IOBase):
         if self._rest:
             piece, self._rest = self._rest, b""
             return piece
-        if self._ended or self.closed:
+        if self._ended or self._closed:
             return b""
         if self._pieces is None:
             decode = self.decode_content if decode_content is None else decode_content
@@ -210,5 +268,8 @@ class HTTPResponse(io.IOBase):
             self.native.close()
 
     def close(self) -> None:
+        self._closed = True
         self.release_conn()
-        super().close()
+
+
+io.IOBase.register(HTTPResponse)

@@ -368,7 +368,7 @@ def _arguments(request: Any, stream: bool, timeout: Any) -> dict[str, Any]:
     headers = request.headers
     pairs = headers._store.values() if type(headers) is CaseInsensitiveDict else headers.items()
     arguments: dict[str, Any] = {
-        "headers": [pair if _plain(pair[1]) else (pair[0], pair[1].encode("latin1")) for pair in pairs],
+        "headers": [pair if type(pair[1]) is bytes or pair[1].isascii() else _bytes(pair) for pair in pairs],
         "timeout": _limits(timeout),
         "stream": stream,
     }
@@ -388,9 +388,10 @@ def _pieces(file: Any) -> Iterator[Any]:
         yield piece
 
 
-def _plain(value: Any) -> bool:
+def _bytes(pair: tuple[str, Any]) -> tuple[str, bytes]:
     # Text beyond ASCII goes in ISO 8859-1, as http.client sends it; the native client's would be UTF-8.
-    return not isinstance(value, str) or value.isascii()
+    name, value = pair
+    return name, value.encode("latin1") if isinstance(value, str) else bytes(value)
 
 
 def _asks_again(retries: Any, request: Any, raw: HTTPResponse) -> bool:

@@ -210,10 +210,12 @@ class PreparedRequest(RequestEncodingMixin, RequestHooksMixin):
         self.headers = CaseInsensitiveDict()
         if not headers:
             return
+        store = self.headers._store
         for item in headers.items():
             check_header_validity(item)
             name, value = item
-            self.headers[name if type(name) is str else to_native_string(name)] = value
+            name = name if type(name) is str else to_native_string(name)
+            store[name.lower()] = name, value
 
     def prepare_body(self, data: Any, files: Any, json: Any = None) -> None:
         """Sets the body: of `files` and `data`, of `data`, or else of `json`, and the fields that tell of it."""
