@@ -18,8 +18,8 @@ use bytes::Bytes;
 use mimus::{Fields, Incoming, TextDecoder};
 use pyo3::{
     intern,
-    pybacked::PyBackedBytes,
     prelude::*,
+    pybacked::PyBackedBytes,
     sync::PyOnceLock,
     types::{PyBytes, PyDict, PyList, PyString},
 };
@@ -301,7 +301,8 @@ impl BaseResponse {
     /// Whether it sends on to another URL.
     #[getter]
     fn is_redirect(&self) -> bool {
-        matches!(self.status(), 301 | 302 | 303 | 307 | 308) && self.answer.fields().contains("location")
+        matches!(self.status(), 301 | 302 | 303 | 307 | 308)
+            && self.answer.fields().contains("location")
     }
 
     /// The fields of the head.

@@ -101,8 +101,10 @@ fn to_json(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let encoder = py.import("json")?.getattr("JSONEncoder")?.call((), Some(&options))?;
         PyResult::Ok(encoder.getattr("encode")?.unbind())
     })?;
-    let text = encode.bind(py).call1((value,))?.cast_into::<PyString>().map_err(|_| {
-        PyTypeError::new_err("the JSON encoder gave no string")
-    })?;
+    let text = encode
+        .bind(py)
+        .call1((value,))?
+        .cast_into::<PyString>()
+        .map_err(|_| PyTypeError::new_err("the JSON encoder gave no string"))?;
     Ok(text.to_str()?.as_bytes().to_vec())
 }

@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use mimus::{Client, ClientBuilder, DecodeLimits, Proxies, cookie::Jar};
-use pyo3::{
-    exceptions::PyTypeError,
-    prelude::*,
-    types::PyBool,
-};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyBool};
 
 use super::{Defaults, fields, flag, given, http_version, keywords, network, redirects};
 use crate::{
@@ -134,9 +130,9 @@ impl ClientArgs<'_> {
             builder = builder.retry(retries(policy)?);
         }
         if let Some(limits) = given(&self.limits) {
-            let limits = limits.cast::<Limits>().map_err(|_| {
-                PyTypeError::new_err("limits must be a mimus.Limits")
-            })?;
+            let limits = limits
+                .cast::<Limits>()
+                .map_err(|_| PyTypeError::new_err("limits must be a mimus.Limits"))?;
             let limits = &limits.get().0;
             builder = builder
                 .max_connections(limits.total.map(std::num::NonZero::get))

@@ -256,7 +256,8 @@ impl CallArgs<'_> {
             ));
         }
         if self.verify.is_some() || self.cert.is_some() {
-            builder = builder.tls(defaults.tls.config(py, self.verify.as_ref(), self.cert.as_ref())?);
+            builder =
+                builder.tls(defaults.tls.config(py, self.verify.as_ref(), self.cert.as_ref())?);
         }
         if let Some(proxy) = given(&self.proxy) {
             builder = builder.proxies(network::proxies(proxy)?);

@@ -135,7 +135,8 @@ fn read_directory(path: &std::path::Path) -> PyResult<Vec<u8>> {
 
 fn read_identity(value: Option<&Bound<'_, PyAny>>) -> PyResult<Identity> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(Identity::None) };
-    let wrong = || PyTypeError::new_err("cert must be a path, (cert, key) or (cert, key, password)");
+    let wrong =
+        || PyTypeError::new_err("cert must be a path, (cert, key) or (cert, key, password)");
     let Ok(parts) = value.cast::<PyTuple>() else {
         let path: PathBuf = value.extract().map_err(|_| wrong())?;
         let chain = std::fs::read(&path)?;
