@@ -358,3 +358,36 @@ def test_the_raw_answer_is_a_file(origin, session):
         text = io.TextIOWrapper(io.BufferedReader(answer.raw), encoding="utf-8")
         assert [json.loads(line)["id"] for line in text] == [0, 1, 2, 3]
     assert answer.raw.closed
+
+
+def test_an_adapter_can_choose_its_connection(origin, session):
+    import mimus
+
+    class Mine(HTTPAdapter):
+        def get_connection_with_tls_context(self, request, verify, proxies=None, cert=None):
+            return own
+
+    with mimus.Client(default_headers=False, follow_redirects=False) as own:
+        session.mount("http://", Mine())
+        assert session.get(origin.url("/get")).status_code == 200
+
+
+def test_a_certificate_that_is_none(origin, session, tmp_path):
+    nothing = tmp_path / "nothing.pem"
+    nothing.write_text("nothing")
+    with pytest.raises(requests.exceptions.SSLError):
+        session.get(origin.url("/get", "https"), cert=str(nothing))
+
+
+def test_a_proxy_that_wants_to_know_is_told_once(origin, session):
+    proxies = {
+        "http": proxy(origin, "proxy-auth", "user:secret@"),
+        "https": proxy(origin, "proxy-auth", "user:secret@"),
+    }
+    for path in ("/get", "/redirect/2", f"/redirect-to?url={origin.url('/get', 'https')}"):
+        assert session.get(origin.url(path), proxies=proxies).status_code == 200
+
+
+def test_elapsed_is_until_the_head(origin, session):
+    answer = session.get(origin.url("/drip?numbytes=5&duration=1"))
+    assert answer.elapsed < answer.raw.native.elapsed

@@ -245,3 +245,23 @@ def test_waits_grow_and_end():
 def test_retry_after(said, seconds):
     answer = types.SimpleNamespace(headers={"Retry-After": said})
     assert Retry(3).get_retry_after(answer) == seconds
+
+
+# Timeouts
+
+
+@pytest.mark.parametrize("timeout", [0, -1, (1, 0), True, "1", (1, "x"), (1, 2, 3)])
+def test_timeouts_that_are_none(timeout):
+    with pytest.raises(ValueError, match="timeout"):
+        requests.get("http://127.0.0.1:1/", timeout=timeout)
+
+
+# urllib3's own objects, where it is installed.
+
+
+def test_urllib3s_retry_and_timeout_will_do():
+    util = pytest.importorskip("urllib3.util")
+    with requests.Session() as session:
+        session.mount("http://", HTTPAdapter(max_retries=util.Retry(2, backoff_factor=0)))
+        with pytest.raises(requests.ConnectionError):
+            session.get("http://127.0.0.1:1/", timeout=util.Timeout(read=30))

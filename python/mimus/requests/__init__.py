@@ -13,7 +13,6 @@ it is. An adapter takes `mimus.Client`'s own options: `session.mount("https://",
 from __future__ import annotations
 
 import importlib
-import logging
 from typing import Any
 
 from mimus import __version__
@@ -49,8 +48,6 @@ from .exceptions import (
 from .models import PreparedRequest, Request, Response
 from .sessions import Session, session
 from .status_codes import codes
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Asked for by few, and not imported for the rest.
 _LAZY = ("help", "packages")

@@ -36,8 +36,10 @@ def send_error(error: Exception, request: Any, proxied: bool = False) -> Excepti
             new = exceptions.BrokenAnswer(error)
         case "request" if isinstance(error, mimus.InvalidURL):
             new = exceptions.InvalidURL(text)
-        case "request":
+        case "request" if phase is None:
             new = exceptions.InvalidHeader(text)
+        case "request":
+            new = exceptions.RequestException(error)
         case "closed" | "io" | "reset" | "protocol" | "not-offered":
             new = exceptions.ConnectionError(error)
         case _:

@@ -103,6 +103,11 @@ class HTTPResponse:
         return self._headers
 
     @property
+    def until_head(self) -> float:
+        """Seconds until the head began to come."""
+        return self.native.timings.first_byte or 0.0
+
+    @property
     def version(self) -> int:
         """Of HTTP: 10, 11 or 20."""
         return _VERSIONS.get(self.native.http_version, 11)

@@ -17,7 +17,7 @@ from ._raw import HTTPResponse
 from ._retry import MaxRetryError, ResponseError, Retry
 from .auth import _basic_auth_str
 from .cookies import extract_cookies_to_jar
-from .exceptions import InvalidProxyURL, InvalidURL, RetryError
+from .exceptions import InvalidProxyURL, InvalidURL, RetryError, SSLError
 from .models import Response
 from .structures import CaseInsensitiveDict
 from .utils import (
@@ -121,21 +121,24 @@ def _limits(timeout: Any) -> mimus.Timeout | None:
         except ValueError:
             raise ValueError(f"timeout {timeout!r} must be a number, or a pair of them: (connect, read)") from None
     elif hasattr(timeout, "connect_timeout"):
-        # urllib3's, whose own total is not told to anybody before it runs.
-        connect, read = timeout.connect_timeout, getattr(timeout, "_read", None)
-        total = getattr(timeout, "total", None)
-        if total is not None:
-            read = min(total, read) if isinstance(read, (int, float)) else total
-        read = read if isinstance(read, (int, float)) else None
+        connect, read = _of_urllib3(timeout)
     else:
         connect = read = timeout
     for limit in (connect, read):
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float))):
+        if limit is None:
+            continue
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)):
             raise ValueError(f"timeout {limit!r} must be an int, float or None")
-    try:
-        return _timeout(connect, read)
-    except ValueError as error:
-        raise ValueError(f"timeout {timeout!r} must be an int, float or None, and not negative") from error
+        if limit <= 0:
+            raise ValueError(f"timeout {limit!r} must be more than 0; None is without end")
+    return _timeout(connect, read)
+
+
+def _of_urllib3(timeout: Any) -> tuple[float | None, float | None]:
+    """The parts of urllib3's `Timeout`, in which what is not set is an object of its own."""
+    connect, read, total = timeout.connect_timeout, getattr(timeout, "_read", None), timeout.total
+    limits = [limit for limit in (read, total) if isinstance(limit, (int, float)) and limit > 0]
+    return connect if isinstance(connect, (int, float)) else None, min(limits, default=None)
 
 
 class BaseAdapter:
@@ -296,23 +299,22 @@ class HTTPAdapter(BaseAdapter):
             OSError: A file of certificates is not there.
             ValueError: The timeout is none.
         """
-        proxy = _proxy(request.url, proxies) if proxies else None
         try:
-            client = self._client(request.url, proxy, verify, cert)
+            client = self.get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
+        except mimus.InvalidURL as refused:
+            raise InvalidProxyURL(str(refused), request=request) from refused
         except mimus.Error as refused:
-            raise _refused(refused, request, proxy) from refused
+            raise SSLError(refused, request=request) from refused
         self.add_headers(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
         arguments = _arguments(request, stream, timeout)
-        raw = self._attempt(client, request, arguments, proxy)
+        raw = self._attempt(client, request, arguments, proxies)
         response = self.build_response(request, raw)
         if not stream:
             response._content = raw.native.content
             response._content_consumed = True
         return response
 
-    def _attempt(
-        self, client: mimus.Client, request: Any, arguments: dict[str, Any], proxy: str | None
-    ) -> HTTPResponse:
+    def _attempt(self, client: mimus.Client, request: Any, arguments: dict[str, Any], proxies: Any) -> HTTPResponse:
         """Sends as often as `max_retries` lets it."""
         retries = self.max_retries
         while True:
@@ -326,7 +328,7 @@ class HTTPAdapter(BaseAdapter):
             if raw is not None and (retries is _retry.NONE or not _asks_again(retries, request, raw)):
                 return raw
             try:
-                retries = _less(retries, request, raw, error, proxy)
+                retries = _less(retries, request, raw, error, proxies)
             except _Enough as last:
                 return last.raw
             retries.sleep(raw)
@@ -344,7 +346,7 @@ class _Enough(Exception):
 
 def _proxy(url: str, proxies: Mapping[str, str] | None) -> str | None:
     """The proxy for a URL. Raises `InvalidProxyURL`."""
-    proxy = select_proxy(url, proxies)
+    proxy = select_proxy(url, proxies) if proxies else None
     if not proxy:
         return None
     try:
@@ -355,12 +357,6 @@ def _proxy(url: str, proxies: Mapping[str, str] | None) -> str | None:
     if not host:
         raise InvalidProxyURL(f"the proxy's URL {proxy!r} has no host")
     return proxy
-
-
-def _refused(error: mimus.Error, request: Any, proxy: str | None) -> Exception:
-    if proxy is not None and isinstance(error, mimus.InvalidURL):
-        return InvalidProxyURL(str(error), request=request)
-    return send_error(error, request, proxy is not None)
 
 
 def _arguments(request: Any, stream: bool, timeout: Any) -> dict[str, Any]:
@@ -398,14 +394,14 @@ def _asks_again(retries: Any, request: Any, raw: HTTPResponse) -> bool:
     return retries.is_retry(request.method, raw.status, "retry-after" in raw.headers)
 
 
-def _less(retries: Any, request: Any, raw: HTTPResponse | None, error: mimus.Error | None, proxy: str | None) -> Any:
+def _less(retries: Any, request: Any, raw: HTTPResponse | None, error: mimus.Error | None, proxies: Any) -> Any:
     """The retries that are left after an attempt. Raises what to raise, or `_Enough`, if there is none."""
     cause = None if error is None else _retry.theirs(retries, error)
     try:
         left = retries.increment(request.method, request.url, response=raw, error=cause, _pool=None)
     except Exception as spent:
         if error is not None:
-            raise send_error(error, request, proxy is not None) from error
+            raise send_error(error, request, _proxy(request.url, proxies) is not None) from error
         if raw is not None and not retries.raise_on_status:
             raise _Enough(raw) from None
         raise RetryError(spent, request=request) from spent

@@ -382,7 +382,9 @@ class Session(SessionRedirectMixin):
         adapter = self.get_adapter(url=request.url)  # type: ignore[arg-type]
         start = preferred_clock()
         response = adapter.send(request, **kwargs)
-        response.elapsed = timedelta(seconds=preferred_clock() - start)
+        # Until the head: the body may have been read since.
+        took = getattr(response.raw, "until_head", None) or preferred_clock() - start
+        response.elapsed = timedelta(seconds=took)
         response = dispatch_hook("response", request.hooks, response, **kwargs)
         # A hook may have made more than one exchange of it.
         for each in (*response.history, response):

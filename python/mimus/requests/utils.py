@@ -10,7 +10,6 @@ import os
 import re
 import tempfile
 import warnings
-import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from netrc import NetrcParseError, netrc
@@ -37,9 +36,15 @@ from .exceptions import FileModeWarning, InvalidHeader, UnrewindableBodyError
 from .structures import CaseInsensitiveDict
 
 NETRC_FILES = (".netrc", "_netrc")
-DEFAULT_CA_BUNDLE_PATH = certs.where()
 DEFAULT_PORTS = {"http": 80, "https": 443}
 DEFAULT_ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+
+
+def __getattr__(name: str) -> str:
+    # To find it takes longer than to import all else here, and it is only told.
+    if name == "DEFAULT_CA_BUNDLE_PATH":
+        return certs.where()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # Bodies
@@ -497,6 +502,8 @@ def extract_zipped_paths(path: str) -> str:
         if not last:
             return path
         member = f"{last}/{member}"
+    import zipfile  # asked for by few, and slow to import
+
     if not archive or not zipfile.is_zipfile(archive):
         return path
     with zipfile.ZipFile(archive) as opened:
