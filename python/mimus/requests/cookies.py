@@ -318,6 +318,8 @@ def merge_cookies(cookiejar: Any, cookies: Any) -> Any:
     """Adds the cookies of a jar, or those of a mapping that are not there yet."""
     if not isinstance(cookiejar, cookielib.CookieJar):
         raise ValueError("cookies can be added to a CookieJar only")
+    if type(cookies) is RequestsCookieJar and not cookies._cookies:
+        return cookiejar
     if isinstance(cookies, cookielib.CookieJar):
         for cookie in cookies:
             cookiejar.set_cookie(copy.copy(cookie))

@@ -122,8 +122,10 @@ class SessionRedirectMixin:
         Raises `TooManyRedirects`.
         """
         followed: list[Any] = []
-        fragment = urlsplit(req.url or "").fragment
+        fragment = None
         while target := self.get_redirect_target(resp):
+            if fragment is None:
+                fragment = urlsplit(req.url or "").fragment
             resp.history = followed.copy()
             followed.append(resp)
             _finish(resp)
@@ -259,8 +261,8 @@ class Session(SessionRedirectMixin):
 
     def prepare_request(self, request: Request) -> PreparedRequest:
         """What is sent of a request, with what is the session's."""
-        cookies = request.cookies or {}
-        if not isinstance(cookies, cookielib.CookieJar):
+        cookies = request.cookies
+        if cookies and not isinstance(cookies, cookielib.CookieJar):
             cookies = cookiejar_from_dict(cookies)
         auth = request.auth
         if self.trust_env and not auth and not self.auth:
