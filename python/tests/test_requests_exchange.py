@@ -391,3 +391,41 @@ def test_a_proxy_that_wants_to_know_is_told_once(origin, session):
 def test_elapsed_is_until_the_head(origin, session):
     answer = session.get(origin.url("/drip?numbytes=5&duration=1"))
     assert answer.elapsed < answer.raw.native.elapsed
+
+
+# Servers that mean no good
+
+
+@pytest.mark.parametrize("target", ["http://[::1", "http://a:99999/", "http://a:x/", "//[", "http://%zz/"])
+def test_redirects_to_what_is_no_url(origin, session, target):
+    with pytest.raises(requests.exceptions.InvalidURL):
+        session.get(origin.url("/redirect-to"), params={"url": target}, auth=("user", "pass"))
+
+
+@pytest.mark.parametrize("charset", ["hex", "idna", "undefined", "nothing", "utf-8\x00", "base64", "unicode_escape"])
+def test_encodings_that_are_none(charset):
+    response = requests.Response()
+    response._content, response._content_consumed, response.encoding = b"a\xff\\x", True, charset
+    assert response.text.startswith("a")
+    assert "".join(response.iter_content(2, decode_unicode=True)).startswith("a")
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    ["Digest", "Digest nonce", 'Digest realm="a"', 'Digest realm="a", nonce="b", algorithm=x', "Digest =,=,"],
+)
+def test_challenges_that_cannot_be_met(origin, session, challenge):
+    class Refused(HTTPAdapter):
+        def build_response(self, req, resp):
+            response = super().build_response(req, resp)
+            response.status_code, response.headers["WWW-Authenticate"] = 401, challenge
+            return response
+
+    session.mount("http://", Refused())
+    assert session.get(origin.url("/get"), auth=requests.auth.HTTPDigestAuth("u", "p")).status_code == 401
+
+
+def test_a_header_in_no_alphabet_of_http(origin, session):
+    assert session.get(origin.url("/get"), headers={"X": "ü"}).status_code == 200
+    with pytest.raises(requests.exceptions.InvalidHeader):
+        session.get(origin.url("/get"), headers={"X": "日"})

@@ -20,7 +20,7 @@ def send_error(error: Exception, request: Any, proxied: bool = False) -> Excepti
     kind, phase, text = error.kind, error.phase, str(error)
     if phase == "body":
         return body_error(error, request)
-    new: Any
+    new: exceptions.RequestException
     match kind:
         case "timeout":
             new = _timeout(error)
@@ -43,7 +43,7 @@ def send_error(error: Exception, request: Any, proxied: bool = False) -> Excepti
         case "closed" | "io" | "reset" | "protocol" | "not-offered":
             new = exceptions.ConnectionError(error)
         case _:
-            new = body_error(error, request)
+            return body_error(error, request)
     new.request = request
     return new
 

@@ -115,7 +115,7 @@ class HTTPResponse:
     @property
     def version_string(self) -> str:
         """Of HTTP, as it is written."""
-        return self.native.http_version
+        return str(self.native.http_version)
 
     @property
     def url(self) -> str:
@@ -131,7 +131,7 @@ class HTTPResponse:
     def getheaders(self) -> HTTPHeaderDict:
         return self.headers
 
-    def getheader(self, name: str, default: str | None = None) -> str | None:
+    def getheader(self, name: str, default: str | None = None) -> Any:
         return self.headers.get(name, default)
 
     @property

@@ -15,15 +15,15 @@ from . import _retry
 from ._errors import send_error
 from ._raw import HTTPResponse
 from ._retry import MaxRetryError, ResponseError, Retry
+from ._urls import parse_url
 from .auth import _basic_auth_str
 from .cookies import extract_cookies_to_jar
-from .exceptions import InvalidProxyURL, InvalidURL, RetryError, SSLError
+from .exceptions import InvalidHeader, InvalidProxyURL, InvalidURL, RetryError, SSLError
 from .models import Response
 from .structures import CaseInsensitiveDict
 from .utils import (
     get_auth_from_url,
     get_encoding_from_headers,
-    parse_url,
     prepend_scheme_if_needed,
     rewind_body,
     select_proxy,
@@ -272,7 +272,7 @@ class HTTPAdapter(BaseAdapter):
         """What a request asks for: the path and query, or of a proxy that forwards the whole URL."""
         proxy = _proxy(request.url, proxies)
         if proxy is None or proxy.startswith("socks") or urlsplit(request.url).scheme == "https":
-            return request.path_url
+            return str(request.path_url)
         return urldefragauth(request.url)
 
     def add_headers(self, request: Any, **kwargs: Any) -> None:
@@ -387,11 +387,14 @@ def _pieces(file: Any) -> Iterator[Any]:
 def _bytes(pair: tuple[str, Any]) -> tuple[str, bytes]:
     # Text beyond ASCII goes in ISO 8859-1, as http.client sends it; the native client's would be UTF-8.
     name, value = pair
-    return name, value.encode("latin1") if isinstance(value, str) else bytes(value)
+    try:
+        return name, value.encode("latin1") if isinstance(value, str) else bytes(value)
+    except UnicodeEncodeError as error:
+        raise InvalidHeader(f"header {name!r}: {error}") from error
 
 
 def _asks_again(retries: Any, request: Any, raw: HTTPResponse) -> bool:
-    return retries.is_retry(request.method, raw.status, "retry-after" in raw.headers)
+    return bool(retries.is_retry(request.method, raw.status, "retry-after" in raw.headers))
 
 
 def _less(retries: Any, request: Any, raw: HTTPResponse | None, error: mimus.Error | None, proxies: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json as complexjson
 from collections.abc import Callable, Iterator, Mapping
+from http import cookiejar as cookielib
 from io import UnsupportedOperation
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -15,7 +16,7 @@ from ._internal_utils import to_native_string
 from ._urls import prepared_url
 from .auth import CONTENT_TYPE_FORM_URLENCODED, HTTPBasicAuth
 from .compat import char_detection
-from .cookies import _copy_cookie_jar, cookiejar_from_dict, cookielib, get_cookie_header
+from .cookies import _copy_cookie_jar, cookiejar_from_dict, get_cookie_header
 from .exceptions import HTTPError, InvalidJSONError, JSONDecodeError, StreamConsumedError
 from .hooks import default_hooks
 from .status_codes import codes
@@ -468,8 +469,8 @@ class Response:
             return ""
         try:
             return str(content, self.encoding or self.apparent_encoding or "utf-8", errors="replace")
-        except (LookupError, TypeError):
-            # The head names an encoding that does not exist.
+        except (LookupError, TypeError, ValueError):
+            # The head names an encoding that does not exist, or one that is not for text.
             return str(content, errors="replace")
 
     def json(self, **kwargs: Any) -> Any:

@@ -7,14 +7,23 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from http import cookiejar as cookielib
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from ._internal_utils import to_native_string
+from ._urls import requote_uri
 from .adapters import HTTPAdapter
 from .auth import _basic_auth_str
-from .cookies import RequestsCookieJar, cookiejar_from_dict, cookielib, extract_cookies_to_jar, merge_cookies
-from .exceptions import ChunkedEncodingError, ContentDecodingError, InvalidSchema, TooManyRedirects
+from .cookies import RequestsCookieJar, cookiejar_from_dict, extract_cookies_to_jar, merge_cookies
+from .exceptions import (
+    ChunkedEncodingError,
+    ContentDecodingError,
+    InvalidSchema,
+    InvalidURL,
+    RequestException,
+    TooManyRedirects,
+)
 from .hooks import default_hooks, dispatch_hook
 from .models import DEFAULT_REDIRECT_LIMIT, REDIRECT_STATI, PreparedRequest, Request
 from .status_codes import codes
@@ -25,7 +34,6 @@ from .utils import (
     get_auth_from_url,
     get_environ_proxies,
     get_netrc_auth,
-    requote_uri,
     resolve_proxies,
     rewind_body,
     to_key_val_list,
@@ -85,7 +93,7 @@ class SessionRedirectMixin:
         """Where an answer leads, as it says it, or `None`."""
         if not resp.is_redirect:
             return None
-        location = resp.headers["location"]
+        location: str = resp.headers["location"]
         try:
             # Fields are read as ISO 8859-1; who writes more than ASCII writes UTF-8.
             return location.encode("latin1").decode("utf8")
@@ -132,9 +140,15 @@ class SessionRedirectMixin:
             if len(resp.history) >= self.max_redirects:
                 raise TooManyRedirects(f"more than {self.max_redirects} redirects", response=resp)
             resp.close()
-            url = _absolute(target, resp.url, fragment)
-            fragment = urlsplit(url).fragment
-            proxies, req = self._redirected(resp, req, url, proxies)
+            try:
+                url = _absolute(target, resp.url, fragment)
+                fragment = urlsplit(url).fragment
+                proxies, req = self._redirected(resp, req, url, proxies)
+            except RequestException:
+                raise
+            except ValueError as error:
+                # Of urllib.parse, for a host or a port that is none.
+                raise InvalidURL(f"a redirect to {target!r}: {error}", response=resp) from error
             if yield_requests:
                 yield req
                 continue
@@ -185,7 +199,7 @@ class SessionRedirectMixin:
         scheme = urlsplit(prepared_request.url).scheme
         chosen = resolve_proxies(prepared_request, proxies, self.trust_env)
         headers.pop("Proxy-Authorization", None)
-        username, password = get_auth_from_url(chosen[scheme]) if scheme in chosen else ("", "")  # type: ignore[index]
+        username, password = get_auth_from_url(chosen[scheme]) if scheme in chosen else ("", "")
         # A tunnel's are told to the proxy, and not to the server behind it.
         if username and password and scheme != "https":
             headers["Proxy-Authorization"] = _basic_auth_str(username, password)

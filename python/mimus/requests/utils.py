@@ -279,7 +279,13 @@ def stream_decode_response_unicode(iterator: Iterable[bytes], r: Any) -> Iterato
     if r.encoding is None:
         yield from iterator
         return
-    decoder = codecs.getincrementaldecoder(r.encoding)(errors="replace")
+    encoding = r.encoding
+    try:
+        # Some codecs are not for text, or know of no replacement.
+        str(b"a", encoding, "replace")
+    except (LookupError, ValueError):
+        encoding = "utf-8"
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     for chunk in iterator:
         if text := decoder.decode(chunk):
             yield text
