@@ -130,9 +130,7 @@ impl Target {
         match parsed {
             Ok(url) => Target::with_zone(url, zone),
             // The text may hold a password, so it stays out of the message.
-            Err(e) => {
-                Err(Error::request("the URL is not valid").caused_by(UnusableUrl::Syntax(e)))
-            }
+            Err(e) => Err(Error::request("the URL is not valid").caused_by(UnusableUrl::Syntax(e))),
         }
     }
 

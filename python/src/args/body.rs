@@ -17,7 +17,6 @@ pub(super) struct Given<'a, 'py> {
     pub(super) content: Option<&'a Bound<'py, PyAny>>,
     pub(super) data: Option<&'a Bound<'py, PyAny>>,
     pub(super) files: Option<&'a Bound<'py, PyAny>>,
-    /// None is JSON's null.
     pub(super) json: Option<&'a Bound<'py, PyAny>>,
     /// The length that a header of the caller's announces.
     pub(super) announced: Option<u64>,

@@ -189,7 +189,7 @@ impl CallArgs<'_> {
             content: given(&self.content),
             data: given(&self.data),
             files: given(&self.files),
-            json: self.json.as_ref(),
+            json: given(&self.json),
             announced,
         }
     }
@@ -255,9 +255,11 @@ impl CallArgs<'_> {
                 "a profile is a client's, not a call's: make a Client(profile=...) for it",
             ));
         }
-        if self.verify.is_some() || self.cert.is_some() {
-            builder =
-                builder.tls(defaults.tls.config(py, self.verify.as_ref(), self.cert.as_ref())?);
+        if (self.verify.is_some() || self.cert.is_some())
+            && let Some(config) =
+                defaults.tls.config(py, self.verify.as_ref(), self.cert.as_ref())?
+        {
+            builder = builder.tls(config);
         }
         if let Some(proxy) = given(&self.proxy) {
             builder = builder.proxies(network::proxies(proxy)?);
