@@ -52,15 +52,9 @@ impl Call {
         Call { stage, what, entered: Mutex::default() }
     }
 
-    /// One step, on the loop that runs here: the end, or the future by which Python waits for it.
+    /// One step: the end, or the future by which Python waits for it.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (event_loop, hub) = hub::running(py)?;
-        let (task, is_new) = self.begin(&hub)?;
-        if is_new {
-            hub.turn(&event_loop, || task.run(py));
-        } else if !Arc::ptr_eq(task.hub(), &hub) {
-            return Err(PyRuntimeError::new_err("a call is awaited on the event loop it began on"));
-        }
+        let (event_loop, task) = self.go_on(py)?;
         let mut stand = task.look(None);
         if let Stand::Waits = stand {
             let future = event_loop.call_method0(intern!(py, "create_future"))?;
@@ -87,24 +81,26 @@ impl Call {
         }
     }
 
-    /// The task; begun now, if it was not.
-    fn begin(&self, hub: &Arc<hub::Hub>) -> PyResult<(Arc<Task>, bool)> {
-        let stage = &mut *lock(&self.stage);
-        match mem::replace(stage, Stage::Over) {
-            Stage::New(work) => {
-                let task = match hub.watches() {
-                    true => Task::awaited(hub, work),
-                    false => background::spawn(hub, work)?,
-                };
-                *stage = Stage::Begun(task.clone());
-                Ok((task, true))
-            }
-            Stage::Begun(task) => {
-                *stage = Stage::Begun(task.clone());
-                Ok((task, false))
-            }
-            Stage::Over => Err(over()),
+    /// The task, which is begun and polled now if it was not, and the loop that it is on.
+    fn go_on<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Arc<Task>)> {
+        if let Stage::Begun(task) = &*lock(&self.stage) {
+            let event_loop = task.hub().event_loop(py);
+            let closed = || PyRuntimeError::new_err("the event loop of this call is gone");
+            return Ok((event_loop.ok_or_else(closed)?, task.clone()));
         }
+        let (event_loop, hub) = hub::running(py)?;
+        let task = {
+            let stage = &mut *lock(&self.stage);
+            let Stage::New(work) = mem::replace(stage, Stage::Over) else { return Err(over()) };
+            let task = match hub.watches() {
+                true => Task::awaited(&hub, work),
+                false => background::spawn(&hub, work)?,
+            };
+            *stage = Stage::Begun(task.clone());
+            task
+        };
+        hub.turn(&event_loop, || task.run(py));
+        Ok((event_loop, task))
     }
 
     /// Drops what there is of it.
@@ -224,7 +220,7 @@ impl Drop for Call {
         let was_new = matches!(*lock(&self.stage), Stage::New(_));
         self.end();
         if was_new {
-            Python::attach(|py| {
+            Python::try_attach(|py| {
                 // Whatever is being raised meanwhile goes on being raised.
                 let raised = PyErr::take(py);
                 let class = py.get_type::<PyRuntimeWarning>();

@@ -1,6 +1,9 @@
 //! The client whose calls are awaited.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 use mimus::Method;
 use pyo3::{
@@ -27,9 +30,26 @@ use crate::{
 #[pyclass(frozen, subclass, module = "mimus", name = "AsyncClient")]
 #[derive(Debug)]
 pub(crate) struct AsyncClient {
-    client: mimus::Client,
+    shared: Arc<Shared>,
     defaults: Defaults,
     closed: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    client: mimus::Client,
+    /// How many event loops had been closed when it was last asked.
+    loops_closed: AtomicU64,
+}
+
+impl Shared {
+    /// Idle connections of loops that are closed would stay until they have been idle for too long.
+    fn leave_closed_loops(&self) {
+        let now = hub::closed_so_far();
+        if self.loops_closed.swap(now, Ordering::Relaxed) != now {
+            self.client.close_idle();
+        }
+    }
 }
 
 impl AsyncClient {
@@ -46,11 +66,12 @@ impl AsyncClient {
         }
         let arguments = CallArgs::parse(name, options)?;
         let url = args::url(url)?;
-        let builder = self.client.request(method, url.to_str()?);
+        let builder = self.shared.client.request(method, url.to_str()?);
         let call = arguments.apply(py, builder, &self.defaults, upload::body)?;
-        let client = self.client.clone();
+        let shared = self.shared.clone();
         Ok(Call::new(name, async move {
-            let done = exchange(&client, call).await;
+            shared.leave_closed_loops();
+            let done = exchange(&shared.client, call).await;
             Python::attach(|py| match done {
                 Ok(answered) => AsyncResponse::create(py, answered.into_base()),
                 Err((error, url)) => Err(errors::raise_on(py, &error, url.as_ref())),
@@ -60,7 +81,7 @@ impl AsyncClient {
 
     fn close(&self, py: Python<'_>) {
         self.closed.store(true, Ordering::Relaxed);
-        self.client.close_idle();
+        self.shared.client.close_idle();
         hub::sweep(py);
     }
 }
@@ -75,7 +96,9 @@ impl AsyncClient {
     fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let (builder, defaults) = ClientArgs::parse("AsyncClient", options)?.apply(py)?;
         let client = builder.runtime(Asyncio).build().map_err(|error| errors::raise(py, &error))?;
-        Ok(AsyncClient { client, defaults, closed: AtomicBool::new(false) })
+        let loops_closed = hub::closed_so_far().into();
+        let shared = Arc::new(Shared { client, loops_closed });
+        Ok(AsyncClient { shared, defaults, closed: AtomicBool::new(false) })
     }
 
     /// Makes a call of any method. Arguments and errors are those of `Client.request`; `content` may also be an

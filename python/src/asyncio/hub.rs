@@ -41,6 +41,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+static CLOSED: AtomicU64 = AtomicU64::new(0);
+
 thread_local! {
     /// The hub whose turn runs on this thread.
     static CURRENT: RefCell<Option<Arc<Hub>>> = const { RefCell::new(None) };
@@ -163,6 +165,11 @@ pub(super) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Arc<Hub>)> 
     Ok((event_loop, hub))
 }
 
+/// How many loops with hubs have been closed so far.
+pub(super) fn closed_so_far() -> u64 {
+    CLOSED.load(Ordering::Relaxed)
+}
+
 /// Shuts the hubs of loops that have been closed: their sockets would never hear of anything again.
 pub(super) fn sweep(py: Python<'_>) {
     let shut_closed = || -> PyResult<()> {
@@ -228,7 +235,7 @@ impl Hub {
         self.id
     }
 
-    fn event_loop<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+    pub(super) fn event_loop<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.event_loop.bind(py).upgrade()
     }
 
@@ -284,7 +291,7 @@ impl Hub {
             Means::Bell(bell) => bell.ring(),
             Means::Callback { asked } => {
                 if !asked.swap(true, Ordering::AcqRel) {
-                    Python::attach(|py| self.ask(py));
+                    Python::try_attach(|py| self.ask(py));
                 }
             }
         }
@@ -398,7 +405,9 @@ impl Hub {
     ) -> PyResult<()> {
         let py = event_loop.py();
         let options = PyDict::new(py);
-        options.set_item(intern!(py, "context"), &self.context)?;
+        // A context cannot be entered twice, and in that of the callback sockets are watched.
+        let context = self.context.call_method0(py, intern!(py, "copy"))?;
+        options.set_item(intern!(py, "context"), context)?;
         let pulse = Bound::new(py, Pulse { hub: self.clone(), timer: seconds.is_some() })?;
         match seconds {
             None => event_loop.call_method(intern!(py, "call_soon"), (pulse,), Some(&options))?,
@@ -441,6 +450,7 @@ impl Hub {
         if self.shut.swap(true, Ordering::AcqRel) {
             return;
         }
+        CLOSED.fetch_add(1, Ordering::Relaxed);
         let tasks = std::mem::take(&mut *lock(&self.tasks));
         tasks.values().for_each(|task| task.abandon());
         let timers = std::mem::take(&mut *lock(&self.timers));

@@ -261,11 +261,14 @@ async fn next(
     loop {
         let reading = Python::attach(|py| {
             let base = response.bind(py).as_super().get();
-            let mut iteration = lock(&iteration);
-            match iteration.here(base)? {
+            let (item, stage) = {
+                let iteration = &mut *lock(&iteration);
+                (iteration.here(base)?, iteration.stage)
+            };
+            match item {
                 Some(Item::Bytes(bytes)) => Ok(Err(PyBytes::new(py, &bytes).into_any().unbind())),
                 Some(Item::Text(text)) => Ok(Err(PyString::new(py, &text).into_any().unbind())),
-                None if iteration.stage == Stage::Ended => Err(PyStopAsyncIteration::new_err(())),
+                None if stage == Stage::Ended => Err(PyStopAsyncIteration::new_err(())),
                 None => Reading::begin(py, &response).map(Ok),
             }
         })?;
