@@ -99,9 +99,8 @@ pub(crate) struct Trace {
 }
 
 impl<'a> Call<'a> {
-    fn new(client: &'a Arc<Inner>, mut request: Box<Request>) -> Self {
+    fn new(client: &'a Arc<Inner>, request: Box<Request>) -> Self {
         let started = Instant::now();
-        wire::take_announced_length(&mut request);
         // A timeout beyond what the clock can say is none.
         let total = request.settings.timeouts.total;
         let deadline = total.and_then(|total| started.checked_add(total));

@@ -219,18 +219,6 @@ pub(crate) fn body_length(request: &Request) -> BodyLength {
     }
 }
 
-/// A `Content-Length` of the user's is the length of a body that does not know its own.
-pub(crate) fn take_announced_length(request: &mut Request) {
-    let Request { body, fields, .. } = request;
-    if body.length().is_none()
-        && !body.has_trailers()
-        && !fields.contains("transfer-encoding")
-        && let Some(length) = fields.get_str("content-length").and_then(|said| said.parse().ok())
-    {
-        body.announce(length);
-    }
-}
-
 /// What frames the body (RFC 9112 section 6), unless the user wrote a field that does; whether that
 /// one fits is checked where the head is written.
 fn frame(fields: &mut Fields, length: BodyLength) -> Result<()> {

@@ -228,11 +228,6 @@ impl Body {
         self
     }
 
-    /// Takes the user's word for the length of a body that does not know its own, and holds it to that.
-    pub(crate) fn announce(&mut self, length: u64) {
-        self.length.get_or_insert(length);
-    }
-
     /// Fields to send after the body, where the protocol can (RFC 9110 section 6.5).
     #[must_use]
     pub fn with_trailers(mut self, trailers: HeaderMap) -> Self {
