@@ -1,6 +1,6 @@
 """An HTTP client that speaks everything, at the price of the socket under it."""
 
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 
 from mimus._errors import (
     BodyError,
@@ -29,6 +29,7 @@ from mimus._errors import (
     WebSocketError,
     WriteTimeout,
 )
+from mimus._functions import delete, get, head, options, patch, post, put, request
 from mimus._mimus import (
     AsyncClient,
     AsyncIterator,
@@ -38,10 +39,12 @@ from mimus._mimus import (
     Bearer,
     Call,
     Client,
+    Cookies,
     Digest,
     Headers,
     Hop,
     Limits,
+    OutgoingRequest,
     Response,
     Retry,
     Timeout,
@@ -50,7 +53,7 @@ from mimus._mimus import (
     __version__,
 )
 
-Mapping.register(Headers)
+MutableMapping.register(Headers)
 
 __all__ = [
     "AsyncClient",
@@ -66,6 +69,7 @@ __all__ = [
     "ConnectError",
     "ConnectTimeout",
     "ConnectionLost",
+    "Cookies",
     "DecodeError",
     "Digest",
     "Error",
@@ -75,6 +79,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "NotOffered",
+    "OutgoingRequest",
     "PoolTimeout",
     "ProtocolError",
     "ProxyError",
@@ -96,4 +101,12 @@ __all__ = [
     "WebSocketError",
     "WriteTimeout",
     "__version__",
+    "delete",
+    "get",
+    "head",
+    "options",
+    "patch",
+    "post",
+    "put",
+    "request",
 ]

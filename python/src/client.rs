@@ -1,7 +1,6 @@
 //! The client whose calls block the thread that makes them.
 
-use bytes::Bytes;
-use mimus::{Incoming, Method, Url, rt};
+use mimus::{Method, rt};
 use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError},
     prelude::*,
@@ -9,9 +8,14 @@ use pyo3::{
 };
 
 use crate::{
-    args::{self, Call, CallArgs, ClientArgs, Defaults, Plan},
-    bodies, errors,
+    args::{self, CallArgs, ClientArgs, Defaults},
+    bodies,
+    cookies::Cookies,
+    errors,
+    exchange::exchange,
+    forks::OwnClient,
     response::{BaseResponse, Response},
+    wait::wait,
 };
 
 /// A client whose calls block: a pool of connections, and the settings that calls start from. Threads may share it.
@@ -44,43 +48,9 @@ use crate::{
 #[pyclass(frozen, subclass, module = "mimus", name = "Client")]
 #[derive(Debug)]
 pub(crate) struct Client {
-    client: mimus::Client,
+    client: OwnClient,
     defaults: Defaults,
     closed: std::sync::atomic::AtomicBool,
-}
-
-/// What an exchange comes to before Python sees it.
-pub(crate) struct Answered {
-    answer: mimus::Response,
-    /// The body, where it was to be read.
-    read: Option<(Incoming, Bytes)>,
-}
-
-impl Answered {
-    /// What Python sees of it.
-    pub(crate) fn into_base(self) -> BaseResponse {
-        match self.read {
-            Some((incoming, bytes)) => BaseResponse::whole(self.answer, incoming, bytes),
-            None => BaseResponse::open(self.answer),
-        }
-    }
-}
-
-/// An error, and the URL that it is about where the error itself does not say.
-pub(crate) type Failed = (mimus::Error, Option<Url>);
-
-/// One exchange, with all its redirects and retries.
-pub(crate) async fn exchange(client: &mimus::Client, call: Call) -> Result<Answered, Failed> {
-    let Call { request, plan: Plan { stream } } = call;
-    let mut answer = client.execute(request).await.map_err(|error| (error, None))?;
-    if stream {
-        return Ok(Answered { answer, read: None });
-    }
-    let mut incoming = std::mem::take(answer.body_mut());
-    match incoming.collect().await {
-        Ok(bytes) => Ok(Answered { answer, read: Some((incoming, bytes)) }),
-        Err(error) => Err((error, Some(answer.url().clone()))),
-    }
 }
 
 impl Client {
@@ -97,11 +67,15 @@ impl Client {
         }
         let arguments = CallArgs::parse(name, options)?;
         let url = args::url(url)?;
-        let builder = self.client.request(method, url.to_str()?);
+        let client = self.client.get();
+        let builder = client.request(method, url.to_str()?);
         let call = arguments.apply(py, builder, &self.defaults, bodies::refuse_async)?;
-        let done = py.detach(|| rt::Blocking::block_on(exchange(&self.client, call)));
-        match done {
-            Ok(answered) => Response::create(py, answered.into_base()),
+        match wait(py, exchange(&client, call))? {
+            Ok(answered) => {
+                let response = Response::create(py, BaseResponse::of(py, answered))?;
+                self.defaults.hooks.show(response.bind(py).as_any())?;
+                Ok(response)
+            }
             Err((error, url)) => Err(errors::raise_on(py, &error, url.as_ref())),
         }
     }
@@ -116,9 +90,12 @@ impl Client {
         unix_socket=None, resolve=None, decode=True, default_headers=True)")]
     fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let (builder, defaults) = ClientArgs::parse("Client", options)?.apply(py)?;
+        if !defaults.hooks.awaited.is_empty() {
+            return Err(PyTypeError::new_err("a coroutine function is a hook for AsyncClient alone"));
+        }
         let client =
             builder.runtime(rt::Blocking).build().map_err(|error| errors::raise(py, &error))?;
-        Ok(Client { client, defaults, closed: false.into() })
+        Ok(Client { client: OwnClient::new(py, client)?, defaults, closed: false.into() })
     }
 
     /// Makes a call of any method.
@@ -244,7 +221,13 @@ impl Client {
     /// Closes the connections that nobody uses. Calls after this fail.
     fn close(&self) {
         self.closed.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.client.close_idle();
+        self.client.get().close_idle();
+    }
+
+    /// The cookies that the client keeps; None if it keeps none.
+    #[getter]
+    fn cookies(&self) -> Option<Cookies> {
+        self.defaults.jar.clone().map(Cookies::new)
     }
 
     /// Whether `close` was called.

@@ -6,10 +6,16 @@ mod asyncio;
 mod auth;
 mod bodies;
 mod client;
+mod cookies;
 mod errors;
+mod exchange;
+mod forks;
 mod headers;
+mod hooks;
+mod memory;
 mod options;
 mod response;
+mod wait;
 
 /// The compiled part of the package.
 #[pyo3::pymodule(gil_used = false)]
@@ -21,7 +27,9 @@ mod _mimus {
         asyncio::{AsyncClient, AsyncIterator, AsyncResponse, Call},
         auth::{Basic, Bearer, Digest},
         client::Client,
+        cookies::Cookies,
         headers::Headers,
+        hooks::OutgoingRequest,
         options::{Limits, Retry, Timeout},
         response::{BaseResponse, Hop, Response, Timings, TlsInfo},
     };

@@ -3,10 +3,15 @@
 mod details;
 mod pieces;
 mod sync;
+mod text;
 
 pub(crate) use details::{Hop, Timings, TlsInfo};
 pub(crate) use pieces::Pieces;
 pub(crate) use sync::Response;
+pub(crate) use text::Decoder;
+
+/// The longest line of a body that is iterated over, in bytes: what is kept of one that has no lines.
+pub(crate) const LINE_MAX: usize = 64 * 1024 * 1024;
 
 use std::{
     mem,
@@ -18,12 +23,18 @@ use bytes::Bytes;
 use mimus::{Fields, Incoming, TextDecoder};
 use pyo3::{
     intern,
+    pybacked::PyBackedBytes,
     prelude::*,
     sync::PyOnceLock,
     types::{PyBytes, PyDict, PyList, PyString},
 };
 
-use crate::{errors, headers::Headers};
+use crate::{
+    errors,
+    exchange::{Answered, Whole},
+    forks,
+    headers::Headers,
+};
 
 /// What a response of either client has: everything but the ways to read its body.
 #[pyclass(subclass, frozen, module = "mimus", name = "BaseResponse")]
@@ -37,6 +48,8 @@ pub(crate) struct BaseResponse {
     content: PyOnceLock<Py<PyBytes>>,
     headers: PyOnceLock<Py<Headers>>,
     url: PyOnceLock<Py<PyString>>,
+    /// That of the process whose connection it came by.
+    generation: u64,
 }
 
 /// Where the body is.
@@ -48,6 +61,8 @@ pub(crate) enum Body {
     Taken,
     /// All of it is here.
     Whole(Bytes),
+    /// All of it is in `content`.
+    InContent,
     /// It was streamed, or is no longer wanted, or failed.
     Gone,
 }
@@ -66,11 +81,60 @@ impl BaseResponse {
         BaseResponse::new(answer, Body::Open(body))
     }
 
-    /// The response whose body `bytes` was read, to the end of `incoming`.
-    pub(crate) fn whole(answer: mimus::Response, incoming: Incoming, bytes: Bytes) -> Self {
-        let response = BaseResponse::new(answer, Body::Whole(bytes));
-        response.note_end(&incoming);
-        response
+    /// What became of an exchange.
+    pub(crate) fn of(py: Python<'_>, answered: Answered) -> Self {
+        match answered {
+            Answered { answer, read: None } => BaseResponse::open(answer),
+            Answered { answer, read: Some((incoming, whole)) } => {
+                let response = BaseResponse::new(answer, Body::Gone);
+                response.note_end(&incoming);
+                let body = match whole {
+                    Whole::Rust(bytes) => Body::Whole(bytes),
+                    Whole::Python(bytes) => response.keep(py, bytes),
+                };
+                response.put_body(body);
+                response
+            }
+        }
+    }
+
+    /// Makes `bytes` the content.
+    pub(crate) fn keep(&self, py: Python<'_>, bytes: Py<PyBytes>) -> Body {
+        // Nobody had it before it was read.
+        let _ = self.content.set(py, bytes);
+        Body::InContent
+    }
+
+    /// Puts the body where it belongs after the last read of it.
+    pub(crate) fn settle<T>(
+        &self,
+        py: Python<'_>,
+        read: PyResult<(Incoming, mimus::Result<T>)>,
+        body: impl FnOnce(T) -> Body,
+    ) -> PyResult<()> {
+        let (body, settled) = match read {
+            Ok((incoming, Ok(all))) => {
+                self.note_end(&incoming);
+                (body(all), Ok(()))
+            }
+            Ok((_, Err(error))) => (Body::Gone, Err(self.raise(py, &error))),
+            Err(raised) => (Body::Gone, Err(raised)),
+        };
+        self.put_body(body);
+        settled
+    }
+
+    /// Whether all of the body is here.
+    pub(crate) fn is_loaded(&self, py: Python<'_>) -> bool {
+        self.content.get(py).is_some() || matches!(*self.body(), Body::Whole(_))
+    }
+
+    /// The same as `loaded`, for Rust.
+    pub(crate) fn loaded_bytes(&self, py: Python<'_>) -> PyResult<Bytes> {
+        if let Body::Whole(bytes) = &*self.body() {
+            return Ok(bytes.clone());
+        }
+        Ok(Bytes::from_owner(PyBackedBytes::from(self.loaded(py)?)))
     }
 
     fn new(answer: mimus::Response, body: Body) -> Self {
@@ -82,6 +146,7 @@ impl BaseResponse {
             content: PyOnceLock::new(),
             headers: PyOnceLock::new(),
             url: PyOnceLock::new(),
+            generation: forks::generation(),
         }
     }
 
@@ -101,13 +166,19 @@ impl BaseResponse {
     /// # Errors
     /// `StreamConsumed` when it is not there to be read.
     pub(crate) fn take_body(&self, py: Python<'_>) -> PyResult<Incoming> {
+        if self.generation != forks::generation() {
+            let why = "the body belongs to the process that this one was forked from";
+            return Err(errors::plain(py, "StreamConsumed", why));
+        }
         let mut body = self.body();
         match mem::replace(&mut *body, Body::Taken) {
             Body::Open(incoming) => Ok(incoming),
             other => {
                 let why = match &other {
                     Body::Taken => "the body is being read elsewhere",
-                    Body::Whole(_) => "the body was read already: it is in `content`",
+                    Body::Whole(_) | Body::InContent => {
+                        "the body was read already: it is in `content`"
+                    }
                     Body::Open(_) | Body::Gone => "the body was streamed or closed already",
                 };
                 *body = other;
@@ -132,27 +203,19 @@ impl BaseResponse {
             Body::Open(_) | Body::Taken => {
                 Err(errors::plain(py, "StreamConsumed", "the body was not read yet"))
             }
-            Body::Gone => {
+            Body::InContent | Body::Gone => {
                 Err(errors::plain(py, "StreamConsumed", "the body was streamed or closed already"))
             }
         })?;
         Ok(content.bind(py).clone())
     }
 
-    fn chosen_encoding(&self) -> Option<String> {
+    pub(crate) fn chosen_encoding(&self) -> Option<String> {
         self.encoding.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn content_type(&self) -> Option<&str> {
+    pub(crate) fn content_type(&self) -> Option<&str> {
         self.answer.fields().get_str("content-type")
-    }
-
-    /// What turns pieces of the body into text.
-    pub(crate) fn text_decoder(&self) -> TextDecoder {
-        match self.chosen_encoding() {
-            Some(label) => TextDecoder::new(Some(&format!("text/plain; charset={label}")), None),
-            None => TextDecoder::new(self.content_type(), None),
-        }
     }
 
     /// The body as text.
@@ -191,6 +254,15 @@ impl BaseResponse {
     fn total(&self) -> Option<Duration> {
         let end = self.end.get()?.at?;
         Some(end - self.answer.started())
+    }
+}
+
+impl Drop for BaseResponse {
+    fn drop(&mut self) {
+        // The connection is the parent's, and so is what is to be done about it.
+        if self.generation != forks::generation() {
+            mem::forget(mem::replace(&mut *self.body(), Body::Gone));
+        }
     }
 }
 
@@ -342,7 +414,7 @@ impl BaseResponse {
     /// Whether the body is no longer to be had from the connection.
     #[getter]
     fn is_closed(&self) -> bool {
-        matches!(*self.body(), Body::Whole(_) | Body::Gone)
+        !matches!(*self.body(), Body::Open(_) | Body::Taken)
     }
 
     /// Returns the response itself, or raises when its status is 4xx or 5xx.

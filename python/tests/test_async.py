@@ -406,3 +406,79 @@ def test_nothing_of_it_is_pickled(origin):
 
     with pytest.raises(TypeError):
         pickle.dumps(mimus.AsyncClient())
+
+
+def test_hooks_may_be_awaited(origin):
+    seen = []
+
+    async def ask(request):
+        await asyncio.sleep(0)
+        request.headers["X-Token"] = "1"
+        seen.append(request.url)
+
+    def look(request):
+        seen.append("plain")
+
+    async def answer(response):
+        await asyncio.sleep(0)
+        seen.append(response.status)
+
+    async def main():
+        hooks = {"request": [ask, look], "response": answer}
+        async with mimus.AsyncClient(hooks=hooks) as client:
+            response = await client.get(origin.http + "/headers")
+            assert "X-Token" in response.text
+            async with client.stream("GET", origin.http + "/get") as response:
+                await response.aread()
+        assert seen == [origin.http + "/headers", "plain", 200, origin.http + "/get", "plain", 200]
+
+    run(main)
+    with pytest.raises(TypeError):
+        mimus.Client(hooks={"request": ask})
+
+
+def test_what_a_hook_raises_comes_out_as_itself(origin):
+    class Refused(Exception):
+        pass
+
+    async def refuse(_):
+        raise Refused
+
+    async def forever(_):
+        await asyncio.sleep(3600)
+
+    async def main():
+        for hooks in [{"request": refuse}, {"response": refuse}]:
+            async with mimus.AsyncClient(hooks=hooks) as client:
+                with pytest.raises(Refused):
+                    await client.get(origin.http + "/get")
+        for hooks in [{"request": forever}, {"response": forever}]:
+            async with mimus.AsyncClient(hooks=hooks) as client:
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.1):
+                        await client.get(origin.http + "/get")
+
+    run(main)
+
+
+def test_raw_pieces(origin):
+    async def main():
+        async with mimus.AsyncClient() as client:
+            async with client.stream("GET", origin.http + "/gzip") as response:
+                raw = b"".join([bytes(piece) async for piece in response.aiter_raw()])
+            assert json.loads(gzip.decompress(raw))["coded"] == "gzip"
+            response = await client.get(origin.http + "/gzip")
+            with pytest.raises(mimus.StreamConsumed):
+                response.aiter_raw()
+
+    run(main)
+
+
+def test_python_codecs(origin):
+    async def main():
+        async with mimus.AsyncClient() as client:
+            response = await client.get(origin.http + "/bytes/10")
+            response.encoding = "cp037"
+            assert "".join([text async for text in response.aiter_text()]) == response.content.decode("cp037")
+
+    run(main)

@@ -12,7 +12,7 @@ use crate::{
     options::Settings,
     origins::Origins,
     policy::netrc::Netrc,
-    pool::SharedPool,
+    pool::{Limits, SharedPool},
     profile::Hints,
     request::Request,
     response::Response,
@@ -60,6 +60,7 @@ pub(crate) struct Inner {
     pub(crate) targets: Targets,
     pub(crate) dialer: Dialer,
     pub(crate) pool: SharedPool<Route, Box<Conn>, Shared>,
+    pub(crate) pool_limits: Limits,
     /// Those that want HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 section 7).
     pub(crate) http1_origins: Origins,
     /// Those that want connections of their own (421, RFC 9110 section 15.5.20).
@@ -73,6 +74,26 @@ pub(crate) struct Inner {
 impl Inner {
     pub(crate) fn runtime(&self) -> &dyn Runtime {
         &*self.dialer.runtime
+    }
+}
+
+impl Inner {
+    /// The same settings with a pool of its own that has no connections.
+    pub(crate) fn with_new_pool(&self) -> Inner {
+        Inner {
+            settings: self.settings.clone(),
+            default_fields: self.default_fields.clone(),
+            names_codings: self.names_codings,
+            targets: Targets::new(self.targets.base().cloned()),
+            dialer: self.dialer.clone(),
+            pool: SharedPool::new(self.pool_limits.clone()),
+            pool_limits: self.pool_limits.clone(),
+            http1_origins: Origins::default(),
+            apart_origins: Origins::default(),
+            hints: Hints::default(),
+            cookies: self.cookies.clone(),
+            netrc: self.netrc.clone(),
+        }
     }
 }
 
@@ -162,6 +183,13 @@ macro_rules! client_methods {
         /// Closes the connections that nobody uses.
         pub fn close_idle(&self) {
             self.inner.pool.close_idle(std::time::Instant::now());
+        }
+
+        /// A client with the same settings and cookies, and a pool of its own that has no connections. A
+        /// process that was forked needs one: it may not use its parent's connections.
+        #[must_use]
+        pub fn with_new_pool(&self) -> Self {
+            Self::from_inner(std::sync::Arc::new(self.inner.with_new_pool()))
         }
 
         /// The client's cookies, if it keeps any.

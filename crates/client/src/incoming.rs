@@ -176,6 +176,11 @@ impl Incoming {
         BodyReader::new(self)
     }
 
+    /// Hands the rest over as it comes, in whatever coding that is. Of use before the first piece was read.
+    pub fn leave_coded(&mut self) {
+        self.decoder = None;
+    }
+
     /// The length of what is still to come, if it is known: it is not for a chunked or a decoded
     /// body.
     pub fn length(&self) -> Option<u64> {

@@ -1,15 +1,19 @@
 //! The arguments that a client is made with.
 
-use mimus::{Client, ClientBuilder, DecodeLimits, Proxies};
+use std::sync::Arc;
+
+use mimus::{Client, ClientBuilder, DecodeLimits, Proxies, cookie::Jar};
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyBool, PyDict},
+    types::PyBool,
 };
 
 use super::{Defaults, fields, flag, given, http_version, keywords, network, redirects};
 use crate::{
     auth::Auth,
+    cookies,
+    hooks::{Before, Hooks},
     options::{Limits, retries, timeouts},
 };
 
@@ -55,7 +59,15 @@ impl ClientArgs<'_> {
             defaults.params = fields::pairs(params, "params")?;
         }
         builder = self.headers(builder)?;
-        builder = self.cookies(builder)?;
+        builder = self.cookies(py, builder, &mut defaults)?;
+        if let Some(hooks) = given(&self.hooks) {
+            defaults.hooks = Hooks::from_python(hooks)?;
+            let callables = &defaults.hooks.request;
+            if !callables.is_empty() {
+                let callables = callables.iter().map(|hook| hook.clone_ref(py)).collect();
+                builder = builder.hook(Before::each(callables));
+            }
+        }
         if let Some(auth) = given(&self.auth) {
             builder = match Auth::from_python(auth)? {
                 Auth::None => builder,
@@ -88,19 +100,27 @@ impl ClientArgs<'_> {
         builder.ok_or_else(|| PyTypeError::new_err("headers"))
     }
 
-    fn cookies(&self, builder: ClientBuilder) -> PyResult<ClientBuilder> {
-        let Some(cookies) = self.cookies.as_ref() else { return Ok(builder.cookies(true)) };
-        if cookies.is_none() {
-            return Ok(builder.cookies(true));
+    fn cookies(
+        &self,
+        py: Python<'_>,
+        builder: ClientBuilder,
+        defaults: &mut Defaults,
+    ) -> PyResult<ClientBuilder> {
+        let jar = Arc::new(Jar::new());
+        if let Some(cookies) = given(&self.cookies) {
+            if let Ok(keep) = cookies.cast::<PyBool>()
+                && !keep.is_true()
+            {
+                return Ok(builder);
+            }
+            if cookies.hasattr("extract_cookies")? {
+                cookies::import(py, &jar, cookies)?;
+            } else if !cookies.is_instance_of::<PyBool>() {
+                defaults.cookies = fields::cookie_line(cookies)?;
+            }
         }
-        if let Ok(keep) = cookies.cast::<PyBool>() {
-            return Ok(builder.cookies(keep.is_true()));
-        }
-        let builder = builder.cookies(true);
-        Ok(match fields::cookie_line(cookies)? {
-            line if line.is_empty() => builder,
-            line => builder.default_header("Cookie", line),
-        })
+        defaults.jar = Some(Arc::clone(&jar));
+        Ok(builder.cookie_store(jar))
     }
 
     fn policies(&self, mut builder: ClientBuilder) -> PyResult<ClientBuilder> {
@@ -127,14 +147,6 @@ impl ClientArgs<'_> {
         }
         if let Some(decode) = flag(self.decode.as_ref(), "decode")? {
             builder = builder.decode(decode.then(DecodeLimits::default));
-        }
-        if let Some(hooks) = given(&self.hooks) {
-            let hooks = hooks.cast::<PyDict>().map_err(|_| {
-                PyTypeError::new_err("hooks must be a dict of lists of callables")
-            })?;
-            if !hooks.is_empty() {
-                return Err(PyTypeError::new_err("hooks are not there yet"));
-            }
         }
         Ok(builder)
     }

@@ -104,12 +104,20 @@ pub(super) fn headers<M>(
     builder.ok_or_else(|| PyTypeError::new_err("headers"))
 }
 
-/// The cookies of one call, before those that the client keeps.
+/// The cookies of one call behind those of every call. Those that the client keeps follow on the wire.
 pub(super) fn cookies<M>(
     builder: RequestBuilder<M>,
-    cookies: &Bound<'_, PyAny>,
+    usual: &[u8],
+    cookies: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RequestBuilder<M>> {
-    let line = cookie_line(cookies)?;
+    let mut line = usual.to_vec();
+    if let Some(cookies) = cookies {
+        let own = cookie_line(cookies)?;
+        if !line.is_empty() && !own.is_empty() {
+            line.extend_from_slice(b"; ");
+        }
+        line.extend_from_slice(&own);
+    }
     Ok(if line.is_empty() { builder } else { builder.header("Cookie", line) })
 }
 
@@ -189,4 +197,9 @@ pub(crate) fn fill_fields(all: &mut mimus::Fields, headers: &Bound<'_, PyAny>) -
         }
     })?;
     invalid.map_or(Ok(()), |what| Err(PyValueError::new_err(what)))
+}
+
+/// The value of one field.
+pub(crate) fn field_value(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    with_bytes(value, "a header's value", <[u8]>::to_vec)
 }

@@ -9,20 +9,25 @@ mod network;
 mod tls;
 
 pub(crate) use client::ClientArgs;
-pub(crate) use fields::fill_fields;
+pub(crate) use fields::{field_value, fill_fields};
 pub(crate) use tls::TlsCache;
 
-use mimus::{DecodeLimits, Method, Request, RequestBuilder, Version, profile::Kind, redirect};
+use std::sync::Arc;
+
+use mimus::{
+    DecodeLimits, Method, Request, RequestBuilder, Version, cookie::Jar, profile::Kind, redirect,
+};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyBool, PyDict, PyString},
+    types::{PyBool, PyString},
 };
 
 use crate::{
     auth::Auth,
     bodies::AsyncBody,
     errors,
+    hooks::{Before, Hooks},
     options::{retries, timeouts},
 };
 
@@ -42,7 +47,7 @@ macro_rules! keywords {
             /// `TypeError` for an argument that it does not have.
             $visibility fn parse(
                 function: &str,
-                given: Option<&Bound<'py, PyDict>>,
+                given: Option<&Bound<'py, pyo3::types::PyDict>>,
             ) -> PyResult<Self> {
                 let mut arguments = Self::default();
                 for (name, value) in given.into_iter().flatten() {
@@ -117,6 +122,11 @@ pub(crate) struct Defaults {
     pub(crate) params: Vec<(String, String)>,
     /// The callable that is asked for credentials.
     pub(crate) auth: Option<Py<PyAny>>,
+    pub(crate) hooks: Hooks,
+    /// The cookies that the client keeps, if it keeps any.
+    pub(crate) jar: Option<Arc<Jar>>,
+    /// The value of a `Cookie` field that each call gets.
+    pub(crate) cookies: Vec<u8>,
 }
 
 /// The method that a user names, in whatever case.
@@ -162,10 +172,10 @@ impl CallArgs<'_> {
         if let Some(headers) = given(&self.headers) {
             builder = fields::headers(builder, headers)?;
         }
-        if let Some(cookies) = given(&self.cookies) {
-            builder = fields::cookies(builder, cookies)?;
+        if given(&self.cookies).is_some() || !defaults.cookies.is_empty() {
+            builder = fields::cookies(builder, &defaults.cookies, given(&self.cookies))?;
         }
-        builder = self.credentials(builder, defaults)?;
+        builder = self.credentials(py, builder, defaults)?;
         builder = self.policies(builder)?;
         builder = self.transport(py, builder, defaults)?;
         builder = body::apply(py, builder, &self.body(), asynchronous)?;
@@ -184,15 +194,22 @@ impl CallArgs<'_> {
 
     fn credentials<M>(
         &self,
+        py: Python<'_>,
         builder: RequestBuilder<M>,
         defaults: &Defaults,
     ) -> PyResult<RequestBuilder<M>> {
-        let _ = defaults;
-        let Some(auth) = &self.auth else { return Ok(builder) };
+        let Some(auth) = &self.auth else {
+            return Ok(match &defaults.auth {
+                Some(callable) => builder.hook(Before::authenticating(callable.clone_ref(py))),
+                None => builder,
+            });
+        };
         match Auth::from_python(auth)? {
             Auth::None => Ok(builder.auth(None)),
             Auth::Credentials(credentials) => Ok(builder.auth(credentials)),
-            Auth::Callable(_) => Err(PyTypeError::new_err("auth must not be a callable yet")),
+            Auth::Callable(callable) => {
+                Ok(builder.auth(None).hook(Before::authenticating(callable)))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     mem,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use pyo3::{
@@ -20,8 +20,12 @@ use super::{
 };
 
 enum Stage {
+    /// A coroutine comes first.
+    Before(Py<PyAny>, Work),
     New(Work),
     Begun(Arc<Task>),
+    /// A coroutine sees what it ended with.
+    After(Py<PyAny>, Py<PyAny>),
     Over,
 }
 
@@ -30,6 +34,8 @@ enum Stage {
 pub(crate) struct Call {
     stage: Mutex<Stage>,
     what: &'static str,
+    /// Makes a coroutine of what it ends with, which comes after.
+    after: Option<Py<PyAny>>,
     entered: Mutex<Entered>,
 }
 
@@ -49,11 +55,42 @@ impl Call {
         work: impl Future<Output = PyResult<Py<PyAny>>> + Send + 'static,
     ) -> Self {
         let stage = Mutex::new(Stage::New(Box::pin(work)));
-        Call { stage, what, entered: Mutex::default() }
+        Call { stage, what, after: None, entered: Mutex::default() }
+    }
+
+    /// The same between two coroutines: one that is run before it, and one that `after` makes of the result.
+    pub(super) fn between(mut self, before: Option<Py<PyAny>>, after: Option<Py<PyAny>>) -> Self {
+        let stage = self.stage.get_mut().unwrap_or_else(PoisonError::into_inner);
+        *stage = match (before, mem::replace(stage, Stage::Over)) {
+            (Some(before), Stage::New(work)) => Stage::Before(before, work),
+            (_, stage) => stage,
+        };
+        self.after = after;
+        self
     }
 
     /// One step: the end, or the future by which Python waits for it.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.beside(py) {
+            None => self.step_itself(py),
+            Some(coroutine) => {
+                let step = coroutine.call_method1(intern!(py, "send"), (py.None(),));
+                self.step_beside(py, step)
+            }
+        }
+    }
+
+    /// The coroutine that has its turn in place of this.
+    fn beside<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match &*lock(&self.stage) {
+            Stage::Before(coroutine, _) | Stage::After(coroutine, _) => {
+                Some(coroutine.bind(py).clone())
+            }
+            _ => None,
+        }
+    }
+
+    fn step_itself<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (event_loop, task) = self.go_on(py)?;
         let mut stand = task.look(None);
         if let Stand::Waits = stand {
@@ -68,16 +105,49 @@ impl Call {
         match stand {
             Stand::Done(output) => {
                 self.end();
-                let output = output?;
-                if let Entered::Yes(kept) = &mut *lock(&self.entered) {
-                    *kept = Some(output.clone_ref(py));
-                }
-                Err(PyStopIteration::new_err((output,)))
+                self.came(py, output?)
             }
             Stand::Gone => Err(over()),
             Stand::Waits | Stand::Awaited => {
                 Err(PyRuntimeError::new_err("this call is being awaited already"))
             }
+        }
+    }
+
+    /// It ended with `output`.
+    fn came<'py>(&self, py: Python<'py>, output: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(after) = &self.after else { return self.give(py, output) };
+        let coroutine = after.call1(py, (&output,))?;
+        *lock(&self.stage) = Stage::After(coroutine, output);
+        self.step(py)
+    }
+
+    fn give<'py>(&self, py: Python<'py>, output: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if let Entered::Yes(kept) = &mut *lock(&self.entered) {
+            *kept = Some(output.clone_ref(py));
+        }
+        Err(PyStopIteration::new_err((output,)))
+    }
+
+    /// Goes on after a step of the coroutine before or after it.
+    fn step_beside<'py>(
+        &self,
+        py: Python<'py>,
+        step: PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let error = match step {
+            Err(error) => error,
+            waits => return waits,
+        };
+        let stage = mem::replace(&mut *lock(&self.stage), Stage::Over);
+        match stage {
+            _ if !error.is_instance_of::<PyStopIteration>(py) => Err(error),
+            Stage::Before(_, work) => {
+                *lock(&self.stage) = Stage::New(work);
+                self.step_itself(py)
+            }
+            Stage::After(_, output) => self.give(py, output),
+            _ => Err(over()),
         }
     }
 
@@ -109,7 +179,6 @@ impl Call {
         if let Stage::Begun(task) = &left {
             task.abandon();
         }
-        drop(left);
     }
 
     /// As [`end`](Self::end), so that connections are closed when this returns.
@@ -141,7 +210,8 @@ impl Call {
 
     /// Goes on with the call, as `__next__`.
     fn send<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if !value.is_none() && matches!(*lock(&self.stage), Stage::New(_)) {
+        let is_new = matches!(*lock(&self.stage), Stage::New(_) | Stage::Before(..));
+        if !value.is_none() && is_new {
             let message = "can't send non-None value to a just-started coroutine";
             return Err(PyTypeError::new_err(message));
         }
@@ -160,13 +230,23 @@ impl Call {
         if let Some(tb) = tb.filter(|tb| !tb.is_none()) {
             error.call_method1(intern!(tb.py(), "with_traceback"), (tb,))?;
         }
-        self.end_now(typ.py());
+        let py = typ.py();
+        if let Some(coroutine) = self.beside(py) {
+            let step = coroutine.call_method1(intern!(py, "throw"), (error,));
+            return self.step_beside(py, step);
+        }
+        self.end_now(py);
         Err(PyErr::from_value(error))
     }
 
     /// Ends the call where it is, closing what it used.
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = match self.beside(py) {
+            Some(coroutine) => coroutine.call_method0(intern!(py, "close")).map(drop),
+            None => Ok(()),
+        };
         self.end_now(py);
+        closed
     }
 
     /// The same as awaiting it; what it gives is closed at the end of the block.

@@ -9,14 +9,18 @@ use mimus::Method;
 use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError},
     prelude::*,
-    types::{PyBool, PyDict, PyString, PyType},
+    types::{PyBool, PyDict, PyString, PyTuple, PyType},
 };
 
 use super::{call::Call, hub, response::AsyncResponse, runtime::Asyncio, upload};
 use crate::{
     args::{self, CallArgs, ClientArgs, Defaults},
-    client::exchange,
+    cookies::Cookies,
     errors,
+    exchange::exchange,
+    forks::OwnClient,
+    hooks::OutgoingRequest,
+    response::BaseResponse,
 };
 
 /// A client whose calls are awaited, on whatever asyncio event loop runs: it keeps connections for each. It may be made
@@ -37,7 +41,7 @@ pub(crate) struct AsyncClient {
 
 #[derive(Debug)]
 struct Shared {
-    client: mimus::Client,
+    client: OwnClient,
     /// How many event loops had been closed when it was last asked.
     loops_closed: AtomicU64,
 }
@@ -47,7 +51,7 @@ impl Shared {
     fn leave_closed_loops(&self) {
         let now = hub::closed_so_far();
         if self.loops_closed.swap(now, Ordering::Relaxed) != now {
-            self.client.close_idle();
+            self.client.get().close_idle();
         }
     }
 }
@@ -66,24 +70,56 @@ impl AsyncClient {
         }
         let arguments = CallArgs::parse(name, options)?;
         let url = args::url(url)?;
-        let builder = self.shared.client.request(method, url.to_str()?);
-        let call = arguments.apply(py, builder, &self.defaults, upload::body)?;
-        let shared = self.shared.clone();
-        Ok(Call::new(name, async move {
+        let client = self.shared.client.get();
+        let builder = client.request(method, url.to_str()?);
+        let mut call = arguments.apply(py, builder, &self.defaults, upload::body)?;
+        let hooks = &self.defaults.hooks;
+        let asked = match hooks.awaited.is_empty() {
+            true => None,
+            false => Some(Py::new(py, OutgoingRequest::of(py, &call.request)?)?),
+        };
+        let before = asked.as_ref().map(|request| tell(py, &hooks.awaited, request.bind(py)));
+        let (client, shared) = (client.into_owned(), self.shared.clone());
+        let made = Call::new(name, async move {
+            if let Some(asked) = asked {
+                *call.request.fields_mut() = asked.get().fields();
+            }
             shared.leave_closed_loops();
-            let done = exchange(&shared.client, call).await;
+            let done = exchange(&client, call).await;
             Python::attach(|py| match done {
-                Ok(answered) => AsyncResponse::create(py, answered.into_base()),
+                Ok(answered) => AsyncResponse::create(py, BaseResponse::of(py, answered)),
                 Err((error, url)) => Err(errors::raise_on(py, &error, url.as_ref())),
             })
-        }))
+        });
+        Ok(made.between(before.transpose()?, self.after(py)?))
+    }
+
+    /// What shows a response to the hooks, if there are any.
+    fn after(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let hooks = &self.defaults.hooks.response;
+        if hooks.is_empty() {
+            return Ok(None);
+        }
+        let tell = py.import("mimus._hooks")?.getattr("tell")?;
+        let partial = py.import("functools")?.getattr("partial")?;
+        Ok(Some(partial.call1((tell, PyTuple::new(py, hooks)?))?.unbind()))
     }
 
     fn close(&self, py: Python<'_>) {
         self.closed.store(true, Ordering::Relaxed);
-        self.shared.client.close_idle();
+        self.shared.client.get().close_idle();
         hub::sweep(py);
     }
+}
+
+/// The coroutine that calls `hooks` with `what`, and awaits those that want it.
+fn tell(
+    py: Python<'_>,
+    hooks: &[Py<PyAny>],
+    what: &Bound<'_, OutgoingRequest>,
+) -> PyResult<Py<PyAny>> {
+    let tell = py.import("mimus._hooks")?.getattr("tell")?;
+    tell.call1((PyTuple::new(py, hooks)?, what)).map(Bound::unbind)
 }
 
 #[pymethods]
@@ -97,7 +133,7 @@ impl AsyncClient {
         let (builder, defaults) = ClientArgs::parse("AsyncClient", options)?.apply(py)?;
         let client = builder.runtime(Asyncio).build().map_err(|error| errors::raise(py, &error))?;
         let loops_closed = hub::closed_so_far().into();
-        let shared = Arc::new(Shared { client, loops_closed });
+        let shared = Arc::new(Shared { client: OwnClient::new(py, client)?, loops_closed });
         Ok(AsyncClient { shared, defaults, closed: AtomicBool::new(false) })
     }
 
@@ -219,6 +255,12 @@ impl AsyncClient {
                 Ok(py.None())
             })
         })
+    }
+
+    /// The cookies that the client keeps; None if it keeps none.
+    #[getter]
+    fn cookies(&self) -> Option<Cookies> {
+        self.defaults.jar.clone().map(Cookies::new)
     }
 
     /// Whether `aclose` was called.

@@ -5,17 +5,16 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use mimus::Incoming;
 use pyo3::{
-    exceptions::{PyStopAsyncIteration, PyValueError},
+    exceptions::{PyRuntimeError, PyStopAsyncIteration},
     prelude::*,
-    types::{PyBytes, PyDict, PyString, PyType},
+    types::{PyBytes, PyDict, PyType},
 };
 
-use super::{
-    call::Call,
-    hub::lock,
-    shape::{Item, Shape},
+use super::{call::Call, hub::lock, shape::Shape};
+use crate::{
+    exchange::{Whole, read_whole},
+    response::{BaseResponse, Body},
 };
-use crate::response::{BaseResponse, Body};
 
 /// A response. Unless it was asked for with `stream=True`, its body has been read.
 #[pyclass(extends = BaseResponse, frozen, module = "mimus", name = "AsyncResponse")]
@@ -59,11 +58,14 @@ impl Reading {
     /// All that is left. It cannot be broken off and gone on with.
     async fn all(mut self) -> PyResult<()> {
         let Some(mut incoming) = self.incoming.take() else { return Ok(()) };
-        let read = incoming.collect().await;
-        match read {
-            Ok(bytes) => {
+        match read_whole(&mut incoming).await {
+            Ok(whole) => {
                 self.incoming = Some(incoming);
-                self.end(Body::Whole(bytes));
+                let body = match whole {
+                    Whole::Rust(bytes) => Body::Whole(bytes),
+                    Whole::Python(bytes) => Python::attach(|py| self.base().keep(py, bytes)),
+                };
+                self.end(body);
                 Ok(())
             }
             Err(error) => Err(self.fail(&error)),
@@ -127,7 +129,7 @@ impl AsyncResponse {
     }
 
     fn iterate(slf: &Bound<'_, Self>, shape: Shape) -> AsyncIterator {
-        let iteration = Iteration { shape, stage: Stage::Fresh };
+        let iteration = Some(Iteration { shape, stage: Stage::Fresh });
         AsyncIterator { response: slf.clone().unbind(), iteration: Arc::new(Mutex::new(iteration)) }
     }
 }
@@ -182,14 +184,33 @@ impl AsyncResponse {
         Self::iterate(slf, Shape::bytes(chunk_size))
     }
 
+    /// Iterates over the body as the server sent it, in whatever coding, without copying it.
+    ///
+    /// Returns:
+    ///     An async iterator of `memoryview`.
+    ///
+    /// Raises:
+    ///     StreamConsumed: The body was read or streamed before: only `stream=True` leaves it to be read.
+    fn aiter_raw(slf: &Bound<'_, Self>) -> PyResult<AsyncIterator> {
+        let base = slf.as_super().get();
+        let mut incoming = base.take_body(slf.py())?;
+        incoming.leave_coded();
+        base.put_body(Body::Open(incoming));
+        Ok(Self::iterate(slf, Shape::Raw(None)))
+    }
+
     /// Iterates over the body as text, as it comes.
-    fn aiter_text(slf: &Bound<'_, Self>) -> AsyncIterator {
-        Self::iterate(slf, Shape::text(slf.as_super().get().text_decoder()))
+    fn aiter_text(slf: &Bound<'_, Self>) -> PyResult<AsyncIterator> {
+        Ok(Self::iterate(slf, Shape::text(slf.py(), slf.as_super().get())?))
     }
 
     /// Iterates over the lines of the body, each ended by LF or CRLF, without their ends.
-    fn aiter_lines(slf: &Bound<'_, Self>) -> AsyncIterator {
-        Self::iterate(slf, Shape::lines(slf.as_super().get().text_decoder()))
+    fn aiter_lines(slf: &Bound<'_, Self>) -> PyResult<AsyncIterator> {
+        Ok(Self::iterate(slf, Shape::lines(slf.py(), slf.as_super().get())?))
+    }
+
+    fn __aiter__(slf: &Bound<'_, Self>) -> AsyncIterator {
+        Self::aiter_bytes(slf, None)
     }
 
     /// Closes the response: what is left of its body is not read. The connection is kept where little is left.
@@ -220,7 +241,7 @@ impl AsyncResponse {
 #[pyclass(frozen, module = "mimus", name = "AsyncIterator", generic)]
 pub(crate) struct AsyncIterator {
     response: Py<AsyncResponse>,
-    iteration: Arc<Mutex<Iteration>>,
+    iteration: Arc<Mutex<Option<Iteration>>>,
 }
 
 struct Iteration {
@@ -231,57 +252,74 @@ struct Iteration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Fresh,
+    /// All of it has been handed to the shape.
+    Loaded,
     Streaming,
     Ended,
 }
 
+/// What an iteration does next.
+enum Step {
+    Give(Py<PyAny>),
+    Read(Reading),
+}
+
 impl Iteration {
-    /// What is here already. A body that was read before is handed out again.
-    fn here(&mut self, base: &BaseResponse) -> PyResult<Option<Item>> {
-        if self.stage == Stage::Fresh {
-            self.stage = Stage::Streaming;
-            if let Body::Whole(bytes) = &*base.body() {
-                self.shape.push(bytes.clone());
-                self.end();
+    /// Gives what is here, or reads. A body that was read before is handed out again.
+    fn step(&mut self, py: Python<'_>, response: &Py<AsyncResponse>) -> PyResult<Step> {
+        let base = response.bind(py).as_super().get();
+        loop {
+            if let Some(item) = self.shape.next(py)? {
+                return Ok(Step::Give(item));
+            }
+            match self.stage {
+                Stage::Fresh if base.is_loaded(py) => {
+                    self.stage = Stage::Loaded;
+                    self.shape.push(py, Some(base.loaded_bytes(py)?))?;
+                }
+                Stage::Fresh | Stage::Streaming => {
+                    self.stage = Stage::Streaming;
+                    return Reading::begin(py, response).map(Step::Read);
+                }
+                Stage::Loaded => self.push(py, None)?,
+                Stage::Ended => return Err(PyStopAsyncIteration::new_err(())),
             }
         }
-        self.shape.next().map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    fn end(&mut self) {
-        self.shape.end();
-        self.stage = Stage::Ended;
+    fn push(&mut self, py: Python<'_>, data: Option<Bytes>) -> PyResult<()> {
+        if data.is_none() {
+            self.stage = Stage::Ended;
+        }
+        self.shape.push(py, data)
     }
+}
+
+/// Goes on with an iteration, whose lock is not held meanwhile: decoders are Python's.
+fn with<T>(
+    place: &Mutex<Option<Iteration>>,
+    work: impl FnOnce(&mut Iteration) -> PyResult<T>,
+) -> PyResult<T> {
+    let Some(mut iteration) = lock(place).take() else {
+        return Err(PyRuntimeError::new_err("the body is being iterated over elsewhere"));
+    };
+    let done = work(&mut iteration);
+    *lock(place) = Some(iteration);
+    done
 }
 
 async fn next(
     response: Py<AsyncResponse>,
-    iteration: Arc<Mutex<Iteration>>,
+    place: Arc<Mutex<Option<Iteration>>>,
 ) -> PyResult<Py<PyAny>> {
     loop {
-        let reading = Python::attach(|py| {
-            let base = response.bind(py).as_super().get();
-            let (item, stage) = {
-                let iteration = &mut *lock(&iteration);
-                (iteration.here(base)?, iteration.stage)
-            };
-            match item {
-                Some(Item::Bytes(bytes)) => Ok(Err(PyBytes::new(py, &bytes).into_any().unbind())),
-                Some(Item::Text(text)) => Ok(Err(PyString::new(py, &text).into_any().unbind())),
-                None if stage == Stage::Ended => Err(PyStopAsyncIteration::new_err(())),
-                None => Reading::begin(py, &response).map(Ok),
-            }
-        })?;
-        let reading = match reading {
-            Ok(reading) => reading,
-            Err(item) => return Ok(item),
+        let step = Python::attach(|py| with(&place, |iteration| iteration.step(py, &response)))?;
+        let reading = match step {
+            Step::Give(item) => return Ok(item),
+            Step::Read(reading) => reading,
         };
         let data = reading.data().await?;
-        let iteration = &mut *lock(&iteration);
-        match data {
-            Some(data) => iteration.shape.push(data),
-            None => iteration.end(),
-        }
+        Python::attach(|py| with(&place, |iteration| iteration.push(py, data)))?;
     }
 }
 

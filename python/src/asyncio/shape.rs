@@ -1,15 +1,17 @@
 //! A body as it is iterated over: in bytes, in text, or in lines.
 
 use bytes::Bytes;
-use mimus::{LineSplitter, LineTooLong, TextDecoder};
+use mimus::LineSplitter;
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyString},
+};
 
-use crate::response::Pieces;
-
-/// What an iteration gives.
-pub(super) enum Item {
-    Bytes(Bytes),
-    Text(String),
-}
+use crate::{
+    memory,
+    response::{BaseResponse, Decoder, LINE_MAX, Pieces},
+};
 
 /// How what comes is cut. Take all items before pushing more.
 pub(super) enum Shape {
@@ -18,13 +20,14 @@ pub(super) enum Shape {
         whole: Option<Bytes>,
         ended: bool,
     },
+    /// In whatever coding it came, uncopied.
+    Raw(Option<Bytes>),
     Text {
-        /// `None` once the end has come.
-        decoder: Option<TextDecoder>,
-        text: String,
+        decoder: Decoder,
+        text: Option<Py<PyString>>,
     },
     Lines {
-        decoder: Option<TextDecoder>,
+        decoder: Decoder,
         /// `None` once the last line has been given.
         lines: Option<LineSplitter>,
     },
@@ -36,65 +39,65 @@ impl Shape {
         Shape::Bytes { pieces: Pieces::new(size), whole: None, ended: false }
     }
 
-    pub(super) fn text(decoder: TextDecoder) -> Self {
-        Shape::Text { decoder: Some(decoder), text: String::new() }
+    pub(super) fn text(py: Python<'_>, base: &BaseResponse) -> PyResult<Self> {
+        Ok(Shape::Text { decoder: Decoder::new(py, base)?, text: None })
     }
 
-    pub(super) fn lines(decoder: TextDecoder) -> Self {
-        Shape::Lines { decoder: Some(decoder), lines: Some(LineSplitter::default()) }
+    pub(super) fn lines(py: Python<'_>, base: &BaseResponse) -> PyResult<Self> {
+        let lines = Some(LineSplitter::new(LINE_MAX));
+        Ok(Shape::Lines { decoder: Decoder::new(py, base)?, lines })
     }
 
-    pub(super) fn push(&mut self, data: Bytes) {
-        match self {
-            Shape::Bytes { pieces, whole, .. } => *whole = pieces.push(data),
-            Shape::Text { decoder: Some(decoder), text } => *text = decoder.decode(&data),
-            Shape::Lines { decoder: Some(decoder), lines: Some(lines) } => {
-                lines.push(&decoder.decode(&data));
+    /// Takes more in, or the end.
+    pub(super) fn push(&mut self, py: Python<'_>, data: Option<Bytes>) -> PyResult<()> {
+        match (self, data) {
+            (Shape::Bytes { pieces, whole, .. }, Some(data)) => *whole = pieces.push(data),
+            (Shape::Bytes { ended, .. }, None) => *ended = true,
+            (Shape::Raw(whole), data) => *whole = data,
+            (Shape::Text { decoder, text }, data) => {
+                *text = Some(decoder.decode(py, data.as_deref())?.unbind());
             }
-            Shape::Text { .. } | Shape::Lines { .. } => {}
+            (Shape::Lines { decoder, lines: Some(lines) }, data) => {
+                lines.push(decoder.decode(py, data.as_deref())?.to_str()?);
+            }
+            (Shape::Lines { lines: None, .. }, _) => {}
         }
-    }
-
-    /// Nothing follows.
-    pub(super) fn end(&mut self) {
-        match self {
-            Shape::Bytes { ended, .. } => *ended = true,
-            Shape::Text { decoder, text } => {
-                if let Some(decoder) = decoder.take() {
-                    text.push_str(&decoder.finish());
-                }
-            }
-            Shape::Lines { decoder, lines } => {
-                if let (Some(decoder), Some(lines)) = (decoder.take(), lines) {
-                    lines.push(&decoder.finish());
-                }
-            }
-        }
+        Ok(())
     }
 
     /// The next item of what has come; none of them is empty but lines.
-    pub(super) fn next(&mut self) -> Result<Option<Item>, LineTooLong> {
+    pub(super) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self {
             Shape::Bytes { pieces, whole, ended } => {
                 let here = whole.take().filter(|whole| !whole.is_empty());
                 let here = here.or_else(|| pieces.next());
-                Ok(here.or_else(|| ended.then(|| pieces.rest()).flatten()).map(Item::Bytes))
+                let here = here.or_else(|| ended.then(|| pieces.rest()).flatten());
+                Ok(here.map(|bytes| PyBytes::new(py, &bytes).into_any().unbind()))
             }
-            Shape::Text { text, .. } => {
-                let text = std::mem::take(text);
-                Ok((!text.is_empty()).then_some(Item::Text(text)))
+            Shape::Raw(whole) => {
+                let view = whole.take().map(|bytes| memory::view(py, bytes)).transpose()?;
+                Ok(view.map(|view| view.into_any().unbind()))
             }
-            Shape::Lines { decoder, lines: place } => {
-                let Some(lines) = place else { return Ok(None) };
-                match (lines.next_line()?, decoder) {
-                    (Some(line), _) => Ok(Some(Item::Text(line))),
-                    (None, Some(_)) => Ok(None),
-                    (None, None) => match place.take() {
-                        Some(lines) => Ok(lines.finish()?.map(Item::Text)),
-                        None => Ok(None),
-                    },
-                }
+            Shape::Text { text, .. } => match text.take() {
+                Some(text) if !text.bind(py).is_empty()? => Ok(Some(text.into_any())),
+                _ => Ok(None),
+            },
+            Shape::Lines { decoder, lines } => {
+                let line = next_line(lines, decoder.has_ended())
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?;
+                Ok(line.map(|line| PyString::new(py, &line).into_any().unbind()))
             }
         }
+    }
+}
+
+fn next_line(
+    place: &mut Option<LineSplitter>,
+    ended: bool,
+) -> Result<Option<String>, mimus::LineTooLong> {
+    let Some(lines) = place else { return Ok(None) };
+    match lines.next_line()? {
+        None if ended => place.take().map_or(Ok(None), LineSplitter::finish),
+        line => Ok(line),
     }
 }

@@ -10,13 +10,14 @@ mod socket;
 use std::{
     future::Future,
     io,
+    ops::ControlFlow,
     pin::{Pin, pin},
     task::{Context, Poll},
     thread,
     time::Instant,
 };
 
-use reactor::{Key, Wanted};
+use reactor::{Key, Signals, Wanted};
 
 use super::{BoxFuture, Endpoint, Runtime, Socket};
 use crate::dial::SocketOptions;
@@ -48,7 +49,7 @@ impl Blocking {
     /// ```
     pub fn block_on<F: Future>(future: F) -> F::Output {
         let mut future = pin!(future);
-        let mut turn = reactor::Turn::begin();
+        let mut turn = reactor::Turn::begin(Signals::Ignored);
         let waker = turn.waker();
         let mut cx = Context::from_waker(&waker);
         loop {
@@ -57,6 +58,42 @@ impl Blocking {
                 return output;
             }
             turn.park(&waker);
+        }
+    }
+
+    /// As [`block_on`](Self::block_on), but when a signal interrupts the thread's sleep, `goes_on` is asked
+    /// whether to go back to it. What it breaks with is what the call breaks with, and the future is dropped
+    /// where it stood: what it was doing is cancelled.
+    ///
+    /// A signal whose handler restarts system calls (`SA_RESTART`) interrupts nothing.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use mimus_net::rt::Blocking;
+    ///
+    /// let done = Blocking::block_on_interruptible(async { 42 }, || ControlFlow::Break("Ctrl-C"));
+    /// assert_eq!(done, ControlFlow::Continue(42));
+    /// ```
+    pub fn block_on_interruptible<F: Future, B>(
+        future: F,
+        mut goes_on: impl FnMut() -> ControlFlow<B>,
+    ) -> ControlFlow<B, F::Output> {
+        let mut future = pin!(future);
+        let mut turn = reactor::Turn::begin(Signals::Heeded);
+        let waker = turn.waker();
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            turn.forget_wake();
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return ControlFlow::Continue(output);
+            }
+            if !turn.is_interrupted() {
+                turn.park(&waker);
+            }
+            if turn.take_interrupt() {
+                goes_on()?;
+            }
         }
     }
 }

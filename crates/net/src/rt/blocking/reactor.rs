@@ -24,8 +24,33 @@ const WITHOUT_MEANS: Duration = Duration::from_millis(5);
 thread_local! {
     /// What the innermost `block_on` of this thread waits for; `None` outside of any.
     static SLOTS: RefCell<Option<Vec<Slot>>> = const { RefCell::new(None) };
+    /// Whether the innermost `block_on` of this thread heeds signals, and whether one came.
+    static SIGNALS: Cell<Signals> = const { Cell::new(Signals::Ignored) };
     /// The alarm of the last outermost `block_on`, kept for the next.
     static ALARM: Cell<Option<Arc<Alarm>>> = const { Cell::new(None) };
+}
+
+/// What becomes of a sleep that a signal interrupts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signals {
+    /// It goes on.
+    Ignored,
+    /// It ends, and `block_on` asks whether to go on.
+    Heeded,
+    /// That happened, and was not asked yet.
+    Interrupted,
+}
+
+/// A system call failed with `EINTR`: whether what waits is to give the thread back, as if pending. It is
+/// polled again at once if the wait goes on.
+pub(super) fn heeds_signal() -> bool {
+    match SIGNALS.get() {
+        Signals::Ignored => false,
+        Signals::Heeded | Signals::Interrupted => {
+            SIGNALS.set(Signals::Interrupted);
+            true
+        }
+    }
 }
 
 /// Names one waiter, everywhere and for ever.
@@ -97,14 +122,16 @@ pub(super) fn forget(key: Key) {
 #[derive(Debug)]
 pub(super) struct Turn {
     outer: Option<Vec<Slot>>,
+    outer_signals: Signals,
     alarm: Arc<Alarm>,
 }
 
 impl Turn {
-    pub(super) fn begin() -> Self {
+    pub(super) fn begin(signals: Signals) -> Self {
         let outer = SLOTS.replace(Some(Vec::new()));
+        let outer_signals = SIGNALS.replace(signals);
         let alarm = ALARM.take().unwrap_or_else(|| Arc::new(Alarm::new()));
-        Turn { outer, alarm }
+        Turn { outer, outer_signals, alarm }
     }
 
     pub(super) fn waker(&self) -> Waker {
@@ -116,17 +143,34 @@ impl Turn {
         self.alarm.state.swap(RUNNING, Ordering::AcqRel);
     }
 
+    /// Whether a signal ended a sleep since this was last asked.
+    pub(super) fn is_interrupted(&self) -> bool {
+        SIGNALS.get() == Signals::Interrupted
+    }
+
+    /// The same, after which it is no more.
+    pub(super) fn take_interrupt(&mut self) -> bool {
+        let interrupted = self.is_interrupted();
+        if interrupted {
+            SIGNALS.set(Signals::Heeded);
+        }
+        interrupted
+    }
+
     /// Sleeps until something that is wanted has come or `own` is woken; may return for nothing.
     pub(super) fn park(&mut self, own: &Waker) {
         let watch = Watch::new(own);
-        let ready = if watch.fds.is_empty() {
-            self.alarm.park(watch.timeout());
-            Vec::new()
-        } else {
-            // Without a clone of our waker in foreign hands nobody else can wake us: one for us, one
-            // for `own`, and those in the slots.
-            let foreign = Arc::strong_count(&self.alarm) > 2 + watch.own;
-            watch.poll(&self.alarm, foreign)
+        // Without a clone of our waker in foreign hands nobody else can wake us: one for us, one
+        // for `own`, and those in the slots.
+        let foreign = || Arc::strong_count(&self.alarm) > 2 + watch.own;
+        let ready = match (watch.fds.is_empty(), SIGNALS.get()) {
+            (true, Signals::Ignored) => {
+                self.alarm.park(watch.timeout());
+                Vec::new()
+            }
+            // `thread::park` sleeps on when a signal comes.
+            (true, _) => watch.poll(&self.alarm, true),
+            (false, _) => watch.poll(&self.alarm, foreign()),
         };
         // Awake: the wakers below are ours more often than not, and need not ring.
         self.forget_wake();
@@ -136,6 +180,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        SIGNALS.set(self.outer_signals);
         let done = SLOTS.replace(self.outer.take());
         drop(done);
         ALARM.set(Some(self.alarm.clone()));
@@ -208,7 +253,10 @@ impl Watch {
         }
         match rustix::event::poll(&mut fds, timeout.map(sys::timespec).as_ref()) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Vec::new(),
+            Err(rustix::io::Errno::INTR) => {
+                heeds_signal();
+                return Vec::new();
+            }
             Err(_) => {
                 thread::sleep(WITHOUT_MEANS);
                 return self.fds.iter().map(|(key, ..)| *key).collect();

@@ -109,7 +109,7 @@ impl Stream {
     ///
     /// `SO_RCVTIMEO` never fires after the deadline. It may fire up to half too early, and then
     /// `poll(2)` waits for the exact rest, so that it seldom needs to be set again.
-    fn recv_alone(&mut self, buf: &mut BytesMut) -> io::Result<usize> {
+    fn recv_alone(&mut self, buf: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut exactly = false;
         loop {
             let rest = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
@@ -120,15 +120,22 @@ impl Stream {
                     RecvFlags::empty()
                 }
                 Some(rest) => match sys::wait(&self.fd, PollFlags::IN, rest) {
-                    Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+                    Err(e) if e.kind() != io::ErrorKind::Interrupted => {
+                        return Poll::Ready(Err(e));
+                    }
+                    Err(_) if reactor::heeds_signal() => return Poll::Pending,
                     _ => RecvFlags::DONTWAIT,
                 },
             };
             match self.recv(buf, flags) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+                    if reactor::heeds_signal() {
+                        return Poll::Pending;
+                    }
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     if self.is_late() {
-                        return Err(sys::timed_out());
+                        return Poll::Ready(Err(sys::timed_out()));
                     }
                     exactly = true;
                     if rest.is_none() && self.recv_timeout.is_some() {
@@ -137,7 +144,7 @@ impl Stream {
                         self.recv_timeout = None;
                     }
                 }
-                done => return done,
+                done => return Poll::Ready(done),
             }
         }
     }
@@ -186,7 +193,7 @@ impl Socket for Stream {
         wait: Wait,
     ) -> Poll<io::Result<usize>> {
         let done = match wait {
-            Wait::Alone if reactor::is_here() => Poll::Ready(self.recv_alone(buf)),
+            Wait::Alone if reactor::is_here() => self.recv_alone(buf),
             // Who drops a response outside of `block_on` still takes and gives what needs no wait.
             _ => self.recv_beside(cx, buf),
         };
