@@ -52,7 +52,7 @@ def _name_of(error):
         if isinstance(error, kind):
             return name
     if isinstance(error, errors.ConnectionLost):
-        # An end where there should have been more breaks the protocol; a reset does not.
+        # An end where there should have been more breaks the protocol.
         if error.kind == "closed":
             return "RemoteProtocolError"
         return "WriteError" if error.phase == "send" else "ReadError"
