@@ -22,7 +22,8 @@ INSTALL = 600
 class Suite(Server):
     """A suite of tests from a package's source distribution, and an environment to run it in.
 
-    It is no server: it is made once, kept below `target/tools`, and never runs by itself.
+    It is no server: it is made once, kept below `target/tools`, and never runs by itself. Without a `distribution` it
+    is the environment alone.
     """
 
     distribution = ""
@@ -65,6 +66,10 @@ class Suite(Server):
         self._run([sys.executable, "-m", "venv", str(home / "venv")])
         pip = [str(self.python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
         self._run([*pip, "install", *self.requirements])
+        if self.distribution:
+            self._unpack(home, pip)
+
+    def _unpack(self, home: Path, pip: list[str]) -> None:
         pinned = home / "pinned.txt"
         pinned.write_text(f"{self.distribution} --hash=sha256:{self.sha256}\n")
         self._run([*pip, "download", "--no-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(pinned),

@@ -199,12 +199,10 @@ impl Socket for Stream {
         buf: &mut BytesMut,
         wait: Wait,
     ) -> Poll<io::Result<usize>> {
-        if !reactor::is_here() {
-            return Poll::Ready(Err(reactor::not_here()));
-        }
         let done = match wait {
-            Wait::Alone => self.recv_alone(buf),
-            Wait::Beside => self.recv_beside(cx, buf),
+            Wait::Alone if reactor::is_here() => self.recv_alone(buf),
+            // Who drops a response outside of `block_on` still takes and gives what needs no wait.
+            _ => self.recv_beside(cx, buf),
         };
         if let Poll::Ready(done) = &done {
             self.ended |= sys::ends_stream(done);
@@ -217,9 +215,6 @@ impl Socket for Stream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if !reactor::is_here() {
-            return Poll::Ready(Err(reactor::not_here()));
-        }
         loop {
             match sys::send(&self.fd, bufs) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

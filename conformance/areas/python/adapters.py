@@ -1,0 +1,206 @@
+"""Other people's clients on Mimus: httpx's own suite, the SDKs of OpenAI and Anthropic, LangChain, Scrapy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+from areas.python.environment import Suite
+from harness.checks import Book, Failed, Skipped, expect, expect_eq
+from harness.servers import Server, Unavailable, free_port
+
+book = Book()
+
+CLIENTS = Path(__file__).resolve().parent / "clients"
+
+HANG = 600
+"""Seconds that httpx's suite, or a thousand calls of an SDK, may take."""
+
+
+class Httpx(Suite):
+    """httpx's own suite, in an environment where the other clients are as well."""
+
+    name = "httpx"
+    distribution = "httpx==0.28.1"
+    sha256 = "75e98c5f16b0f35b567856f597f06ff2270a374470a5c2392242528e3e3e42fc"
+    requirements = (
+        "anthropic==2.12.0",
+        "anyio==4.16.0",
+        "chardet==7.7.0",
+        "click==8.5.1",
+        "h2==4.4.1",
+        "httpx[brotli,cli,http2,socks,zstd]==0.28.1",
+        "httpx2==2.16.2",
+        "hypercorn==0.18.0",
+        "langchain-openai==1.7.3",
+        "openai==3.54.0",
+        "pytest==9.2.0",
+        "requests==2.34.2",
+        "scrapy==2.19.0",
+        "trio==0.35.0",
+        "trustme==1.2.1",
+        "urllib3==2.8.0",
+        "uvicorn==0.54.0",
+    )
+
+
+class Chat(Server):
+    """Chat completions over HTTP/1.1, and over TLS and HTTP/2."""
+
+    name = "chat"
+
+    def prepare(self) -> list[str]:
+        suite = self.lab.running("httpx")
+        if suite is None:
+            raise Unavailable("its environment could not be made")
+        self.plain, self.secure = free_port(), free_port()
+        self.ports = [self.plain, self.secure]
+        pair = self.lab.pki.server
+        return [
+            str(suite.python.parent / "hypercorn"), "--bind", f"127.0.0.1:{self.secure}",
+            "--insecure-bind", f"127.0.0.1:{self.plain}", "--certfile", str(pair.cert), "--keyfile", str(pair.key),
+            "--keep-alive", "60", f"file:{CLIENTS / 'chat.py'}:application",
+        ]  # fmt: skip
+
+
+SERVERS: list[type[Server]] = [Httpx, Chat]
+
+# What fails of httpx's suite, and why: none of it is forgotten, and none of it is hidden.
+KNOWN: dict[str, str] = {}
+
+# What fails of it over httpx's own transports too, with the versions above.
+OWN: dict[str, str] = {}
+
+TRIO = "AsyncTransport runs on asyncio's loops alone"
+
+FLOOR = 0
+"""Of the tests that send requests, but those under trio, at least so many pass."""
+
+
+def run(lab, *command: str | Path, cwd: Path | None = None, **env: str) -> str:
+    """Runs a Python program with the package on its path: what it wrote, and why it failed if it did."""
+    suite = lab.server("httpx")
+    path = [str(CLIENTS)] if suite.package is None else [str(suite.package), str(CLIENTS)]
+    environment = lab.client.environment({"PYTHONPATH": os.pathsep.join(path), "NETRC": ""} | env)
+    try:
+        done = subprocess.run(
+            [suite.python, *map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=HANG, env=environment, cwd=cwd or suite.folder,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Failed(f"still running after {HANG} s") from None
+    if done.returncode != 0:
+        raise Failed(f"exit code {done.returncode}: {(done.stdout + done.stderr).strip()[-400:]}")
+    return done.stdout
+
+
+@book.check("httpx's suite passes over our transports, but for what is listed", "httpx")
+def _(lab) -> None:
+    suite = lab.server("httpx")
+    results = suite.folder / "results.json"
+    # Its tests take the installed package, not the one beside them.
+    tests = suite.source / "tests"
+    program = "import pytest, sys; sys.path.remove(''); pytest.main(sys.argv[1:])"
+    run(lab, "-c", program, "-q", "-p", "over_mimus", "-p", "no:cacheprovider", "--import-mode=append",
+        f"--rootdir={suite.source}", tests, SUITE_OVER="" if suite.package is None else "mimus",
+        SUITE_RESULTS=str(results))  # fmt: skip
+    if not results.exists():
+        raise Failed("the suite did not run")
+    judge(json.loads(results.read_text()), suite.package is None)
+
+
+def judge(outcomes: dict, is_baseline: bool) -> None:
+    """Prints the counts, and fails where a test fails that is not known to."""
+    groups: dict[str, list[dict]] = {"that send requests": [], "that do so under trio": [], "of the rest": []}
+    excused = OWN if is_baseline else OWN | KNOWN
+    for name, its in outcomes.items():
+        under_trio = its["sent"] and "[trio" in name
+        groups["that do so under trio" if under_trio else "that send requests" if its["sent"] else "of the rest"].append(its)
+        if under_trio and not is_baseline:
+            excused = {name: TRIO} | excused
+    for title, chosen in groups.items():
+        counts = Counter(its["outcome"] for its in chosen)
+        words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+        print(f"       httpx, {len(chosen)} tests {title}: {words}", flush=True)
+    failed = {name: its["reason"] for name, its in outcomes.items() if its["outcome"] == "failed"}
+    for name in sorted(failed.keys() & excused.keys()):
+        if excused[name] != TRIO:
+            print(f"         known: {name}: {excused[name]}", flush=True)
+    new = {name: reason for name, reason in failed.items() if name not in excused}
+    expect(not new, f"{len(new)} tests fail that did not: {dict(sorted(new.items())[:8])}")
+    passed = sum(its["outcome"] == "passed" for its in groups["that send requests"])
+    expect(passed >= FLOOR, f"{passed} tests that send requests pass, {FLOOR} is the least")
+
+
+def sdk(lab, job: str, base: str, calls: int, *ca: object) -> dict:
+    """What the server saw of a job of `sdks.py`."""
+    if lab.server("httpx").package is None:
+        raise Skipped("it is Mimus that the SDKs run on")
+    return json.loads(run(lab, CLIENTS / "sdks.py", job, base, calls, *ca).splitlines()[-1])
+
+
+def plain(lab) -> str:
+    return f"http://127.0.0.1:{lab.server('chat').plain}"
+
+
+def secure(lab) -> str:
+    return f"https://localhost:{lab.server('chat').secure}"
+
+
+def check_sdk(name: str, kind: str) -> None:
+    """The checks of one SDK, in its sync or its async client."""
+
+    @book.check(f"{name}, {kind}: 200 streams heard to their ends, one connection", "httpx", "chat")
+    def _(lab) -> None:
+        seen = sdk(lab, f"{name}-{kind}-listen", plain(lab), 200)
+        expect_eq("requests", seen["requests"], 200)
+        expect_eq("connections", seen["connections"], 1)
+
+    @book.check(f"{name}, {kind}: 1000 streams left midway, one HTTP/2 connection", "httpx", "chat", slow=True)
+    def _(lab) -> None:
+        seen = sdk(lab, f"{name}-{kind}-leave", secure(lab), 1000, lab.pki.ca.cert)
+        expect_eq("versions", seen["versions"], ["2"])
+        expect_eq("left midway", (seen["requests"], seen["given_up"], seen["under_way"]), (1000, 1000, 0))
+        expect_eq("connections", seen["connections"], 1)
+
+    @book.check(f"{name}, {kind}: 100 streams left midway over HTTP/1.1 end at the server too", "httpx", "chat")
+    def _(lab) -> None:
+        seen = sdk(lab, f"{name}-{kind}-leave", plain(lab), 100)
+        expect_eq("left midway", (seen["requests"], seen["given_up"], seen["under_way"]), (100, 100, 0))
+        expect(seen["connections"] <= 100, f"{seen['connections']} connections for 100 calls")
+
+
+for _name in ("openai", "anthropic"):
+    for _kind in ("sync", "async"):
+        check_sdk(_name, _kind)
+
+
+@book.check("openai, async: crowds of streams are left midway on shared HTTP/2 connections", "httpx", "chat")
+def _(lab) -> None:
+    seen = sdk(lab, "openai-async-crowd", secure(lab), 500, lab.pki.ca.cert)
+    expect_eq("left midway", (seen["requests"], seen["given_up"], seen["under_way"]), (500, 500, 0))
+    expect(seen["connections"] <= 2, f"{seen['connections']} connections for 500 calls")
+
+
+@book.check("LangChain calls, streams and awaits over our transports", "httpx", "chat")
+def _(lab) -> None:
+    expect_eq("completed", sdk(lab, "langchain", plain(lab), 1)["completed"], 3)
+
+
+@book.check("Scrapy crawls pages, redirects, forms and compressed bodies with our handler", "httpx")
+def _(lab) -> None:
+    if lab.server("httpx").package is None:
+        raise Skipped("it is Mimus that Scrapy downloads with")
+    folder = lab.folder / "scrapy"
+    folder.mkdir()
+    told = json.loads(run(lab, CLIENTS / "crawl.py", cwd=folder).splitlines()[-1])
+    wrong = {name: said for name, said in told["expected"].items() if told["found"].get(name) != said}
+    if wrong:
+        name = min(wrong)
+        raise Failed(f"{len(wrong)} pages are wrong: {name} is {told['found'].get(name)!r}, not {wrong[name]!r}")
+    expect_eq("pages", sorted(told["found"]), sorted(told["expected"]))
+    # One ends early, and one may be dialled in vain where another becomes free first.
+    expect(told["connections"] <= 2 * told["concurrency"], f"{told['connections']} connections")

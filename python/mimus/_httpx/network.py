@@ -1,0 +1,46 @@
+"""What is told about a connection. It belongs to the client, so that nobody else reads from it."""
+
+
+class NetworkStream:
+    """The connection that an answer came over."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def get_extra_info(self, info):
+        """One thing about it, or None where it is not known.
+
+        Args:
+            info: "client_addr" and "server_addr", each (address, port); "ssl_object", which tells what TLS agreed on.
+        """
+        if info == "client_addr":
+            return self._answer.local_addr
+        if info == "server_addr":
+            return self._answer.remote_addr
+        if info == "ssl_object":
+            tls = self._answer.tls
+            return None if tls is None else TlsObject(tls)
+        return None
+
+
+class TlsObject:
+    """What TLS agreed on, under the names that `ssl.SSLObject` has for it."""
+
+    def __init__(self, tls):
+        self._tls = tls
+
+    def version(self):
+        """The version, as "TLSv1.3"."""
+        return self._tls.version
+
+    def cipher(self):
+        """The name of the cipher suite; version and number of bits, which follow it elsewhere, are the version, None."""
+        return self._tls.cipher, self._tls.version, None
+
+    def selected_alpn_protocol(self):
+        """The protocol that ALPN chose, or None."""
+        return self._tls.alpn
+
+    def getpeercert(self, binary_form=False):
+        """The server's certificate in DER; without `binary_form` an empty mapping, as it is not taken apart here."""
+        return self._tls.certificate if binary_form else {}

@@ -1,0 +1,1 @@
+"""Adapters that run other packages' clients on Mimus."""
