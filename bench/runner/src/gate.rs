@@ -15,7 +15,7 @@ const MAX_P: f64 = 0.01;
 /// How much worse our p95 may be than a peer's.
 const MAX_P95: f64 = 1.05;
 
-/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind`, `max` and `min_rate` says which.
+/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind`, `max`, `max_us` and `min_rate` says which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
@@ -45,6 +45,9 @@ pub struct Gate {
     /// Bytes a second, at least.
     #[serde(default)]
     pub min_rate: Option<f64>,
+    /// Microseconds by the metric, at most.
+    #[serde(default)]
+    pub max_us: Option<f64>,
 }
 
 /// One question that a gate asks.
@@ -87,7 +90,13 @@ impl Gate {
         if let Some(max) = self.max {
             ensure!(self.count.is_some(), "a gate with `max` needs `count`");
             ensure!(max > 0.0 && self.against.is_empty(), "`max` is compared with nobody");
-            ensure!(self.min_rate.is_none(), "a gate has one of `max` and `min_rate`");
+            let alone = self.min_rate.is_none() && self.max_us.is_none();
+            ensure!(alone, "a gate has one of `max`, `max_us` and `min_rate`");
+            return Ok(());
+        }
+        if let Some(most) = self.max_us {
+            ensure!(most > 0.0 && self.against.is_empty(), "`max_us` is compared with nobody");
+            ensure!(self.min_rate.is_none(), "a gate has one of `max_us` and `min_rate`");
             return Ok(());
         }
         if let Some(rate) = self.min_rate {
@@ -155,6 +164,15 @@ pub fn judge_count(found: Option<f64>, max: f64) -> Verdict {
         Some(found) if found <= max => Verdict::Pass(format!("{found:.1}")),
         Some(found) => Verdict::Fail(format!("{found:.1}")),
         None => Verdict::Unjudged("not counted in this run".into()),
+    }
+}
+
+/// Whether a time in nanoseconds is at most a gate's `max_us`.
+pub fn judge_time(found: Option<f64>, most: f64) -> Verdict {
+    match found {
+        Some(found) if found <= most * 1e3 => Verdict::Pass(table::time(found)),
+        Some(found) => Verdict::Fail(table::time(found)),
+        None => Verdict::Unjudged("nothing was measured".into()),
     }
 }
 
@@ -261,11 +279,21 @@ mod tests {
     }
 
     #[test]
+    fn times_have_a_ceiling_in_microseconds() {
+        assert_eq!(judge_time(Some(40_000.0), 40.0), Verdict::Pass("40.0 us".into()));
+        assert!(matches!(judge_time(Some(40_001.0), 40.0), Verdict::Fail(_)));
+        assert!(matches!(judge_time(None, 40.0), Verdict::Unjudged(_)));
+    }
+
+    #[test]
     fn a_gate_of_two_rules_is_refused() {
         for (text, is_one) in [
             ("against = ['b']\nmin_ratio = 1.1\nmax_ratio = 1.1", false),
             ("min_rate = 1e9\nmax = 3\ncount = 'allocations'", false),
             ("min_rate = 1e9\nagainst = ['b']", false),
+            ("max_us = 40\nmin_rate = 1e9", false),
+            ("max_us = 40\nmax = 3\ncount = 'allocations'", false),
+            ("metric = 'cpu'\nmax_us = 40", true),
             ("min_rate = 1e9", true),
             ("max = 3\ncount = 'allocations'", true),
         ] {
