@@ -1,4 +1,4 @@
-"""A measured client in Python: `client.py ADAPTER hello|serve|once ..`, in the adapter's virtual environment."""
+"""A measured client in Python: `client.py ADAPTER hello|serve|once ..`, in its virtual environment."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Mimus, as its user gets it: to which only the authority of the bench's server is added where TLS is measured."""
+"""Mimus, as its user gets it; only the authority of the bench's server is added, where TLS is measured."""
 
 import asyncio
 

@@ -47,5 +47,7 @@ class Handle(Peer):
 
 
 CLIENT = Client(
-    distribution="pycurl", module="pycurl", configs={"sync": Config("a Curl handle that is used again", Handle)}
+    distribution="pycurl",
+    module="pycurl",
+    configs={"sync": Config("a Curl handle that is used again", Handle)},
 )

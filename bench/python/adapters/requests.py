@@ -42,6 +42,6 @@ CLIENT = Client(
     module="requests",
     configs={
         "sync": Config("a Session as it comes", Session),
-        "sync-best": Config("a Session with trust_env=False: the environment is not searched each time", Best),
+        "sync-best": Config("a Session with trust_env=False: it does not search the environment", Best),
     },
 )

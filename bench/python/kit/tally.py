@@ -14,11 +14,13 @@ from kit.peer import Piece
 class Tally:
     """Gives out the exchanges of a block, and keeps what each took."""
 
-    __slots__ = ("bytes", "failures", "first_byte", "job", "latency", "numbers", "ops")
+    __slots__ = ("body", "bytes", "failures", "first_byte", "job", "latency", "moved", "numbers", "ops")
 
     def __init__(self, job: Job, ops: int) -> None:
         self.job = job
         self.ops = ops
+        self.body = job.body
+        self.moved = job.body + (job.sent() or 0)
         self.numbers: Iterator[int] = iter(range(ops))
         self.latency: list[int] = []
         self.first_byte: list[int] = []
@@ -29,11 +31,11 @@ class Tally:
         """An exchange ended, with a body of so many bytes."""
         if status != 200:
             self.failures[f"status {status}"] += 1
-        elif size != self.job.body:
-            self.failures[f"a body of {size} bytes instead of {self.job.body}"] += 1
+        elif size != self.body:
+            self.failures[f"a body of {size} bytes instead of {self.body}"] += 1
         else:
             self.latency.append(ended - began)
-            self.bytes += size + (self.job.sent() or 0)
+            self.bytes += self.moved
 
     def fail(self, error: BaseException) -> None:
         """An exchange failed."""

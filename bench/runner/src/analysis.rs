@@ -285,7 +285,8 @@ impl View<'_> {
     }
 
     fn judge_rate(&self, gate: &Gate, least: f64) -> Judged {
-        let found = self.median(&gate.ours, Metric::Throughput).map(|nanoseconds| 1e9 / nanoseconds);
+        let found =
+            self.median(&gate.ours, Metric::Throughput).map(|nanoseconds| 1e9 / nanoseconds);
         Judged {
             workload: self.workload.id.clone(),
             ours: gate.ours.clone(),

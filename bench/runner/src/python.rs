@@ -59,7 +59,8 @@ impl Environment {
     /// What makes the environment what it is: the interpreter's version, and the list.
     fn wanted(&self) -> Result<String> {
         let version = Command::new(interpreter()).arg("--version").output();
-        let version = version.with_context(|| format!("there is no {}", interpreter().display()))?;
+        let version =
+            version.with_context(|| format!("there is no {}", interpreter().display()))?;
         ensure!(version.status.success(), "{} does not run", interpreter().display());
         let list = std::fs::read_to_string(self.source.join(PINNED))?;
         Ok(format!("# {}\n{list}", String::from_utf8_lossy(&version.stdout).trim()))
@@ -127,7 +128,9 @@ mod tests {
             let (mut answers, _) = listener.accept().expect("a client");
             for line in BufReader::new(answers.try_clone().expect("a socket")).lines() {
                 if line.is_ok_and(|line| line.is_empty())
-                    && answers.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc").is_err()
+                    && answers
+                        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
+                        .is_err()
                 {
                     return;
                 }
@@ -153,8 +156,17 @@ mod tests {
         let url = serve();
         let mut run = |body, upload, in_flight| {
             let (deliver, cold, rate) = (Deliver::Bytes, false, None);
-            let job =
-                Job { url: url.clone(), ops: 20, in_flight, upload, deliver, body, cold, rate, warm_up: 2 };
+            let job = Job {
+                url: url.clone(),
+                ops: 20,
+                in_flight,
+                upload,
+                deliver,
+                body,
+                cold,
+                rate,
+                warm_up: 2,
+            };
             client.run(&job, Duration::from_secs(60)).expect("an answer")
         };
         let Answer::Sample(sample) = run(3, Upload::None, 1) else { panic!("it can do that") };

@@ -152,9 +152,12 @@ fn metric_table(page: &mut String, summary: &Summary, place: usize, metric: Metr
         let _ = write!(page, "<tr class=\"{}\"><td>{}", class(row), escape(&row.contender));
         match (&row.state, row.costs.get(place).and_then(Option::as_ref)) {
             (State::Sound, Some(cost)) => cost_cells(page, cost, metric),
-            (State::Sound, None) => page.push_str("<td colspan=\"10\" class=\"words\">not measured"),
+            (State::Sound, None) => {
+                page.push_str("<td colspan=\"10\" class=\"words\">not measured")
+            }
             (state, _) => {
-                let _ = write!(page, "<td colspan=\"10\" class=\"words\">{}", escape(&words(state)));
+                let _ =
+                    write!(page, "<td colspan=\"10\" class=\"words\">{}", escape(&words(state)));
             }
         }
         page.push_str("</tr>");
