@@ -25,8 +25,8 @@ ONLY  ?=
 QUICK ?=
 # WRITE=1 has `make conformance` write the table of profiles into docs/PROFILES.md.
 WRITE ?=
-# `make bench`: the suite (h1, h2, grpc, ws, codec, profile); GATES=1 fails unless every gate passes; PEERS=hyper,ureq/best
-# measures only these; PIN=split puts the server on a core of its own; OUT and PNG are directories for the run
+# `make bench`: the suite (h1, h2, grpc, ws, codec, profile, python); GATES=1 fails unless every gate passes;
+# PEERS=hyper,ureq/best measures only these; PIN=split puts the server on a core of its own; OUT and PNG are directories for the run
 # and for pictures.
 SUITE ?= h1
 GATES ?=
@@ -118,7 +118,7 @@ doc: deps ## API documentation, warnings refused
 
 .PHONY: bench-deps
 bench-deps: deps
-	@scripts/deps.sh bench
+	@scripts/deps.sh bench$(if $(filter python,$(SUITE)),-python)
 
 .PHONY: bench
 bench: bench-deps ## measure against everybody: SUITE=h1 QUICK=1 GATES=1 PEERS=.. ONLY=.. PIN=.. OUT=.. PNG=..

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing for one purpose: `build`, `bench` or `conformance`.
+# Installs what is missing for one purpose: `build`, `bench`, `bench-python` or `conformance`.
 # Does nothing when all is there. Installs on Debian and its kin only; elsewhere it names what to install.
 set -euo pipefail
 
@@ -9,7 +9,7 @@ MIN_RUST_BENCH=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$(dirname "$0")/../b
 readonly MIN_RUST_BENCH
 # Kept beside the build, so that nothing lands in the user's own directories.
 readonly TOOLS="${CARGO_TARGET_DIR:-target}/tools/bin"
-# What is built with Go for conformance: the name it gets, and where it comes from.
+# What is built with Go, for conformance and the bench of Python: the name it gets, and where it comes from.
 readonly GO_TOOLS="
 go-httpbin            github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.26.0
 h2specd               github.com/summerwind/h2spec/cmd/h2specd@v2.2.1+incompatible
@@ -49,11 +49,14 @@ missing_for() {
             python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
             have curl || have rustc || echo curl ca-certificates
             ;;
-        bench)
+        bench | bench-python)
             have strace || echo strace
             have valgrind || echo valgrind
             # isahc's curl links the system's OpenSSL.
             pkg-config --exists openssl 2>/dev/null || echo libssl-dev
+            [ "$1" = bench-python ] || return 0
+            "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+            have go || echo golang-go
             ;;
         conformance)
             have nginx || echo nginx-light
@@ -156,13 +159,13 @@ check_component() {
     say "$1 is missing and could not be added: \`make lint\` will not work (rustup component add $1)"
 }
 
-# Builds what of GO_TOOLS is not there yet. `go install` names a program after its last directory, so
+# Builds what of GO_TOOLS is not there yet, or of them only what is named. `go install` names a program after its last directory, so
 # each is built in a place of its own and then given its name.
 build_go_tools() {
     local name source place
     mkdir -p "$TOOLS"
     while read -r name source; do
-        if [ -z "$name" ] || [ -x "$TOOLS/$name" ]; then continue; fi
+        if [ -z "$name" ] || [ "${1:-$name}" != "$name" ] || [ -x "$TOOLS/$name" ]; then continue; fi
         have go || { say "no go: the checks that need $name will be skipped"; continue; }
         say "building $name"
         place=$(mktemp -d)
@@ -235,14 +238,15 @@ build_ja4plus() {
 
 case "${1:-}" in
     build) provide build && check_rust ;;
-    bench)
+    bench | bench-python)
         check_bench_rust
-        provide bench || say "going on: what is missing is left uncounted, or shown as not built"
+        provide "$1" || say "going on: what is missing is left uncounted, or shown as not built"
+        [ "$1" = bench ] || build_go_tools go-httpbin
         ;;
     conformance)
         provide conformance || say "going on: checks whose server is not there are skipped"
         build_go_tools
         build_peers
         ;;
-    *) echo "usage: $0 build|bench|conformance" >&2; exit 2 ;;
+    *) echo "usage: $0 build|bench|bench-python|conformance" >&2; exit 2 ;;
 esac

@@ -38,6 +38,10 @@ pub enum Protocol {
     WebSocketDeflate,
     /// Nothing: functions of a codec are called, in memory. See [`codec`](crate::codec).
     Codec,
+    /// Nothing: what a program pays before its first exchange is measured. The URL is `import`, a fresh
+    /// interpreter that loads the library, or `client`, one more client in a program that has one. Asked of
+    /// clients in Python only.
+    StartUp,
 }
 
 impl Protocol {
@@ -51,6 +55,7 @@ impl Protocol {
             Self::WebSocket => "web-socket",
             Self::WebSocketDeflate => "web-socket-deflate",
             Self::Codec => "codec",
+            Self::StartUp => "start-up",
         }
     }
 
@@ -64,6 +69,7 @@ impl Protocol {
             Self::WebSocket,
             Self::WebSocketDeflate,
             Self::Codec,
+            Self::StartUp,
         ];
         all.into_iter().find(|protocol| protocol.name() == name)
     }
@@ -71,6 +77,11 @@ impl Protocol {
     /// Whether it is a form of gRPC.
     pub fn is_grpc(self) -> bool {
         matches!(self, Self::GrpcProst | Self::GrpcJson)
+    }
+
+    /// Whether somebody is asked: what is not asked of a server, a process does by itself.
+    pub fn is_spoken(self) -> bool {
+        !matches!(self, Self::Codec | Self::StartUp)
     }
 
     /// Whether it is a form of WebSocket.

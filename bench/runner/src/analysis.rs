@@ -82,6 +82,8 @@ pub struct Cost {
 /// Percentiles, in nanoseconds or hundredths of cycles.
 #[derive(Debug, Clone, Copy)]
 pub struct Tail {
+    /// One of ten is faster.
+    pub p10: u64,
     /// Half are faster.
     pub p50: u64,
     /// 19 of 20 are faster.
@@ -95,6 +97,7 @@ pub struct Tail {
 impl Tail {
     fn of(times: &Histogram<u64>) -> Self {
         Self {
+            p10: times.value_at_quantile(0.1),
             p50: times.value_at_quantile(0.5),
             p95: times.value_at_quantile(0.95),
             p99: times.value_at_quantile(0.99),
@@ -241,11 +244,11 @@ impl View<'_> {
         if let (Some(count), Some(max)) = (gate.count, gate.max) {
             return vec![self.judge_count(gate, count, max)];
         }
-        if let Some(most) = gate.max_time {
-            return vec![self.judge_time(gate, most)];
-        }
         if let Some(least) = gate.min_rate {
             return vec![self.judge_rate(gate, least)];
+        }
+        if let Some(most) = gate.max_us {
+            return vec![self.judge_time(gate, most)];
         }
         let present = gate.against.iter().filter(|id| self.row(id).is_some());
         present.map(|against| self.judge_pair(gate, against)).collect()
@@ -263,23 +266,27 @@ impl View<'_> {
         }
     }
 
+    /// The median over rounds of what an exchange of `id` cost.
+    fn median(&self, id: &str, metric: Metric) -> Option<f64> {
+        let costs: Vec<f64> = self.sound(id)?.rounds(metric).into_values().collect();
+        stats::median(&costs)
+    }
+
     fn judge_time(&self, gate: &Gate, most: f64) -> Judged {
-        let times = self.sound(&gate.ours).map(|row| row.rounds(Metric::Latency));
-        let times: Vec<f64> = times.unwrap_or_default().into_values().collect();
+        let metric = gate.metric.unwrap_or(self.workload.metric);
         Judged {
             workload: self.workload.id.clone(),
             ours: gate.ours.clone(),
             against: String::new(),
-            what: Metric::Latency.name().into(),
-            asked: format!("<= {}", table::time(most)),
-            verdict: judge_time(stats::median(&times), most),
+            what: metric.name().into(),
+            asked: format!("<= {}", table::time(most * 1e3)),
+            verdict: judge_time(self.median(&gate.ours, metric), most),
         }
     }
 
     fn judge_rate(&self, gate: &Gate, least: f64) -> Judged {
-        let costs = self.sound(&gate.ours).map(|row| row.rounds(Metric::Throughput));
-        let costs: Vec<f64> = costs.unwrap_or_default().into_values().collect();
-        let found = stats::median(&costs).map(|nanoseconds| 1e9 / nanoseconds);
+        let found =
+            self.median(&gate.ours, Metric::Throughput).map(|nanoseconds| 1e9 / nanoseconds);
         Judged {
             workload: self.workload.id.clone(),
             ours: gate.ours.clone(),

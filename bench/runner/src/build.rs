@@ -6,7 +6,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::client::Executable;
 use crate::progress::Progress;
+use crate::python::Environment;
+use crate::suite::Client;
 
 /// Where things are.
 #[derive(Debug, Clone)]
@@ -59,6 +62,17 @@ impl Layout {
         }
     }
 
+    /// Builds `client`: a Cargo package, or a virtual environment.
+    pub fn client(&self, client: &Client, progress: &Progress) -> Result<Executable> {
+        match Environment::find(&self.root, &client.package) {
+            Some(environment) => environment.provide(&client.binary, progress),
+            None => {
+                let file = self.build(&client.package, &client.binary, progress)?;
+                Ok(Executable { file, leading: Vec::new() })
+            }
+        }
+    }
+
     /// Builds `package` and gives the path of what it makes, `file`, in the release directory.
     pub fn build(&self, package: &str, file: &str, progress: &Progress) -> Result<PathBuf> {
         let directory = self.root.join("bench").join(package);
@@ -71,7 +85,7 @@ impl Layout {
             Home::Workspace
         };
         let target = self.target(home);
-        run_cargo(&mut self.cargo(&directory, &manifest, &target, home), progress)?;
+        watch(&mut self.cargo(&directory, &manifest, &target, home), progress)?;
         let made = target.join("release").join(file);
         if !made.is_file() {
             bail!("bench/{package} builds no {file}");
@@ -101,20 +115,22 @@ impl Layout {
     }
 }
 
-/// Runs cargo, showing its last line; its first complaint is the error.
-fn run_cargo(cargo: &mut Command, progress: &Progress) -> Result<()> {
-    let mut child = cargo
+/// Runs what builds, showing its last line; its first complaint is the error.
+pub fn watch(builder: &mut Command, progress: &Progress) -> Result<()> {
+    let program = builder.get_program().display().to_string();
+    let mut child = builder
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .context("cargo cannot be started")?;
-    let stderr = child.stderr.take().context("cargo has no stderr")?;
+        .with_context(|| format!("{program} cannot be started"))?;
+    let stderr = child.stderr.take().context("a process without stderr")?;
     let mut complaint = None;
     for line in BufReader::new(stderr).lines() {
         let line = line?;
-        if complaint.is_none() && line.starts_with("error") {
-            complaint = Some(line);
+        let text = line.trim_start();
+        if complaint.is_none() && (text.starts_with("error") || text.starts_with("ERROR")) {
+            complaint = Some(text.to_owned());
         } else {
             progress.detail(line.trim());
         }
@@ -122,5 +138,5 @@ fn run_cargo(cargo: &mut Command, progress: &Progress) -> Result<()> {
     if child.wait()?.success() {
         return Ok(());
     }
-    bail!(complaint.unwrap_or_else(|| "cargo failed without saying why".into()))
+    bail!(complaint.unwrap_or_else(|| format!("{program} failed without saying why")))
 }

@@ -1,6 +1,7 @@
 //! A measured client: the process that serves jobs, and the same binary run once under a counter.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,11 +13,35 @@ use crate::child::Lines;
 /// How long a client may take to say what it is.
 const GREETING: Duration = Duration::from_secs(20);
 
-/// How a contender's binary is called.
+/// What is executed: a binary, or an interpreter and what it is to run.
+#[derive(Debug, Clone)]
+pub struct Executable {
+    /// The file.
+    pub file: PathBuf,
+    /// The arguments before all others.
+    pub leading: Vec<OsString>,
+}
+
+/// What the environment may tell a client instead of us: a proxy, which would be measured instead; authorities,
+/// which some clients trust more than those that they are given.
+const FOREIGN: [&str; 10] = [
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+];
+
+/// How a contender's program is called.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The binary.
-    pub binary: PathBuf,
+    /// The program.
+    pub executable: Executable,
     /// The configuration.
     pub config: String,
     /// The certificate that it is to trust, if the server speaks TLS.
@@ -30,8 +55,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// The arguments after the verb.
-    fn arguments(&self, command: &mut Command) {
+    /// The arguments that every program gets, `verb` first.
+    fn arguments(&self, verb: &str, command: &mut Command) {
+        command.args(&self.executable.leading).arg(verb);
         command.args(["--config", &self.config, "--runtime", &self.runtime]);
         command.args(["--protocol", self.protocol.name()]);
         if let Some(ca) = &self.ca {
@@ -41,10 +67,7 @@ impl Program {
         if !self.ours {
             command.env_remove("MIMUS_BENCH_SLOW");
         }
-        // A proxy of the environment would be measured instead.
-        for name in
-            ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
-        {
+        for name in FOREIGN {
             command.env_remove(name);
         }
     }
@@ -55,13 +78,12 @@ impl Program {
         let mut command = match wrapper.split_first() {
             Some((program, rest)) => {
                 let mut command = Command::new(program);
-                command.args(rest).arg(&self.binary);
+                command.args(rest).arg(&self.executable.file);
                 command
             }
-            None => Command::new(&self.binary),
+            None => Command::new(&self.executable.file),
         };
-        command.arg("once");
-        self.arguments(&mut command);
+        self.arguments("once", &mut command);
         command.arg("--job").arg(serde_json::to_string(job)?);
         Ok(command)
     }
@@ -78,9 +100,8 @@ pub struct Client {
 impl Client {
     /// Starts `program`, held to `core`.
     pub fn start(program: &Program, core: Option<usize>) -> Result<Self> {
-        let mut command = Command::new(&program.binary);
-        command.arg("serve");
-        program.arguments(&mut command);
+        let mut command = Command::new(&program.executable.file);
+        program.arguments("serve", &mut command);
         let mut lines = Lines::start(&mut command, core)?;
         let hello = lines.receive(GREETING).and_then(|line| read(&line))?;
         Ok(Self { lines, hello })
@@ -104,9 +125,4 @@ fn read<T: serde::de::DeserializeOwned>(line: &str) -> Result<T> {
 pub fn answer_of(stdout: &[u8]) -> Result<Answer> {
     let text = String::from_utf8_lossy(stdout);
     read(text.lines().rfind(|line| !line.trim().is_empty()).context("it answered nothing")?)
-}
-
-/// The file name part of a path, for messages.
-pub fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -35,6 +35,15 @@ pub enum Count {
     AllocatedBytes,
 }
 
+/// How much is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Every [`Count`].
+    All,
+    /// System calls alone.
+    SystemCalls,
+}
+
 impl Count {
     /// All of them.
     pub const ALL: [Self; 4] =
@@ -118,8 +127,9 @@ impl Counters {
     }
 
     /// Counts what an exchange of `program` takes, and names what could not be counted.
-    pub fn count(&self, program: &Program, job: &Job) -> (Counts, Vec<String>) {
+    pub fn count(&self, program: &Program, job: &Job, extent: Extent) -> (Counts, Vec<String>) {
         let mut counts = Counts::default();
+        let all = extent == Extent::All;
         let mut troubles = Vec::new();
         let mut keep = |what: &str, found: Result<Option<f64>>| match found {
             Ok(found) => found,
@@ -130,13 +140,14 @@ impl Counters {
         };
         counts.instructions = keep(
             "instructions",
-            self.valgrind.then(|| self.instructions(program, job)).transpose(),
+            (all && self.valgrind).then(|| self.instructions(program, job)).transpose(),
         );
-        // A codec makes none.
-        let calls = self.strace && program.protocol != Protocol::Codec;
+        // What asks nobody makes none that count.
+        let calls = self.strace && program.protocol.is_spoken();
         counts.system_calls =
             keep("system calls", calls.then(|| self.system_calls(program, job)).transpose());
-        let heap = self.preload.as_deref().map(|preload| allocations(preload, program, job));
+        let preload = self.preload.as_deref().filter(|_| all);
+        let heap = preload.map(|preload| allocations(preload, program, job));
         match heap.transpose() {
             Ok(heap) => {
                 counts.allocations = heap.map(|(calls, _)| calls);

@@ -15,7 +15,7 @@ const MAX_P: f64 = 0.01;
 /// How much worse our p95 may be than a peer's.
 const MAX_P95: f64 = 1.05;
 
-/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind`, `max`, `max_time` and `min_rate` says which.
+/// A rule. Exactly one of `min_ratio`, `max_ratio`, `not_behind`, `max`, `max_us` and `min_rate` says which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
@@ -42,12 +42,12 @@ pub struct Gate {
     /// The count for each exchange, at most.
     #[serde(default)]
     pub max: Option<f64>,
-    /// Median time of an exchange in nanoseconds, at most. A machine's, so only for what has much room.
-    #[serde(default)]
-    pub max_time: Option<f64>,
     /// Bytes a second, at least.
     #[serde(default)]
     pub min_rate: Option<f64>,
+    /// Microseconds by the metric, at most.
+    #[serde(default)]
+    pub max_us: Option<f64>,
 }
 
 /// One question that a gate asks.
@@ -90,13 +90,13 @@ impl Gate {
         if let Some(max) = self.max {
             ensure!(self.count.is_some(), "a gate with `max` needs `count`");
             ensure!(max > 0.0 && self.against.is_empty(), "`max` is compared with nobody");
-            let alone = self.min_rate.is_none() && self.max_time.is_none();
-            ensure!(alone, "a gate has one of `max`, `max_time` and `min_rate`");
+            let alone = self.min_rate.is_none() && self.max_us.is_none();
+            ensure!(alone, "a gate has one of `max`, `max_us` and `min_rate`");
             return Ok(());
         }
-        if let Some(time) = self.max_time {
-            ensure!(time > 0.0 && self.against.is_empty(), "`max_time` is compared with nobody");
-            ensure!(self.min_rate.is_none(), "a gate has one of `max_time` and `min_rate`");
+        if let Some(most) = self.max_us {
+            ensure!(most > 0.0 && self.against.is_empty(), "`max_us` is compared with nobody");
+            ensure!(self.min_rate.is_none(), "a gate has one of `max_us` and `min_rate`");
             return Ok(());
         }
         if let Some(rate) = self.min_rate {
@@ -167,10 +167,10 @@ pub fn judge_count(found: Option<f64>, max: f64) -> Verdict {
     }
 }
 
-/// Whether an exchange of `found` nanoseconds stays within a gate's `max_time`.
+/// Whether a time in nanoseconds is at most a gate's `max_us`.
 pub fn judge_time(found: Option<f64>, most: f64) -> Verdict {
     match found {
-        Some(found) if found <= most => Verdict::Pass(table::time(found)),
+        Some(found) if found <= most * 1e3 => Verdict::Pass(table::time(found)),
         Some(found) => Verdict::Fail(table::time(found)),
         None => Verdict::Unjudged("nothing was measured".into()),
     }
@@ -279,10 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn times_have_a_ceiling() {
-        assert_eq!(judge_time(Some(9_000.0), 9_000.0), Verdict::Pass(table::time(9_000.0)));
-        assert!(matches!(judge_time(Some(9_001.0), 9_000.0), Verdict::Fail(_)));
-        assert!(matches!(judge_time(None, 9_000.0), Verdict::Unjudged(_)));
+    fn times_have_a_ceiling_in_microseconds() {
+        assert_eq!(judge_time(Some(40_000.0), 40.0), Verdict::Pass("40.0 us".into()));
+        assert!(matches!(judge_time(Some(40_001.0), 40.0), Verdict::Fail(_)));
+        assert!(matches!(judge_time(None, 40.0), Verdict::Unjudged(_)));
     }
 
     #[test]
@@ -291,12 +291,11 @@ mod tests {
             ("against = ['b']\nmin_ratio = 1.1\nmax_ratio = 1.1", false),
             ("min_rate = 1e9\nmax = 3\ncount = 'allocations'", false),
             ("min_rate = 1e9\nagainst = ['b']", false),
+            ("max_us = 40\nmin_rate = 1e9", false),
+            ("max_us = 40\nmax = 3\ncount = 'allocations'", false),
+            ("metric = 'cpu'\nmax_us = 40", true),
             ("min_rate = 1e9", true),
             ("max = 3\ncount = 'allocations'", true),
-            ("max_time = 1e5", true),
-            ("max_time = 1e5\nmin_rate = 1e9", false),
-            ("max_time = 1e5\nagainst = ['b']", false),
-            ("max_time = 1e5\nmax = 3\ncount = 'allocations'", false),
         ] {
             let gate: Gate = toml::from_str(&format!("ours = 'a'\n{text}")).expect("it parses");
             assert_eq!(gate.check().is_ok(), is_one, "{text}");

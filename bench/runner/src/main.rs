@@ -14,6 +14,7 @@ mod machine;
 mod order;
 mod pin;
 mod progress;
+mod python;
 mod record;
 mod report;
 mod rounds;

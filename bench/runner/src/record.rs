@@ -174,6 +174,13 @@ impl Row {
         }
     }
 
+    /// A row of which every exchange would have failed, and `why`.
+    pub fn failed(contender: String, why: &str) -> Self {
+        let mut row = Self::new(contender);
+        row.fail(why, 1);
+        row
+    }
+
     /// Takes a measured block in.
     pub fn take(&mut self, round: usize, sample: &Sample) {
         self.note(sample);

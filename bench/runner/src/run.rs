@@ -1,6 +1,6 @@
 //! A run, from nothing to the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,8 +11,8 @@ use crate::analysis::{self, Analysis};
 use crate::budget::{self, Budget, Budgets};
 use crate::build::Layout;
 use crate::cli::{BudgetArgs, Run};
-use crate::client::{Client, Program, name_of};
-use crate::counts::Counters;
+use crate::client::{Client, Executable, Program};
+use crate::counts::{Counters, Extent};
 use crate::gate::Verdict;
 use crate::machine::Machine;
 use crate::pin::Pin;
@@ -41,8 +41,10 @@ struct Stage<'a> {
     suite: &'a Suite,
     options: Options,
     /// By client name.
-    binaries: BTreeMap<String, PathBuf>,
+    built: BTreeMap<String, Executable>,
+    /// Who answers those that name nobody, first of all; then who is named by a workload, or why it is not there.
     server: Server,
+    named: BTreeMap<Choice, Result<Server>>,
     counters: Counters,
 }
 
@@ -64,11 +66,15 @@ pub fn run(arguments: &Run) -> Result<ExitCode> {
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
 
     let scratch = tempfile::tempdir().context("there is no room for temporary files")?;
-    let (binaries, failed) = build_clients(&layout, &suite, &selection.contenders);
-    let server = start_server(&layout, &options, &selection, scratch.path())?;
+    let (built, failed) = build_clients(&layout, &suite, &selection.contenders);
+    let start = |choice| start_server(&layout, choice, &options, &selection, scratch.path());
+    let server = start(options.server)?;
+    let named = selection.workloads.iter().filter_map(|(workload, _)| workload.server);
+    let named: BTreeSet<Choice> = named.filter(|choice| *choice != options.server).collect();
+    let named = named.into_iter().map(|choice| (choice, start(choice))).collect();
     let preload = if arguments.no_counts { None } else { build_counter(&layout) };
     let counters = Counters::find(preload, scratch.path());
-    let stage = Stage { suite: &suite, options, binaries, server, counters };
+    let stage = Stage { suite: &suite, options, built, server, named, counters };
     record.clients = stage.greet(&selection.contenders, failed);
     measure(&stage, &selection, &mut record, arguments.no_counts);
 
@@ -103,7 +109,7 @@ fn count_budgets(layout: &Layout, suite: &Suite) -> Result<Vec<Budget>> {
     let ours = |c: &&Contender| suite.kind(&c.id()) == Some(Kind::Ours);
     let contenders: Vec<&Contender> = suite.contenders.iter().filter(ours).collect();
     let scratch = tempfile::tempdir()?;
-    let (binaries, failed) = build_clients(layout, suite, &contenders);
+    let (built, failed) = build_clients(layout, suite, &contenders);
     if let Some((client, why)) = failed.iter().next() {
         bail!("{client} could not be built: {why}");
     }
@@ -115,9 +121,10 @@ fn count_budgets(layout: &Layout, suite: &Suite) -> Result<Vec<Budget>> {
         seed: 0,
     };
     let selection = Selection { workloads: Vec::new(), contenders: Vec::new() };
-    let server = start_server(layout, &options, &selection, scratch.path())?;
+    let server = start_server(layout, options.server, &options, &selection, scratch.path())?;
     let counters = Counters::find(build_counter(layout), scratch.path());
-    let stage = Stage { suite, options, binaries, server, counters };
+    let named = BTreeMap::new();
+    let stage = Stage { suite, options, built, server, named, counters };
     stage.count_budgets(&contenders)
 }
 
@@ -132,7 +139,7 @@ fn select<'a>(suite: &'a Suite, arguments: &Run) -> Result<Selection<'a>> {
     let workloads: Vec<(&Workload, Size)> = suite
         .workloads
         .iter()
-        .filter(|w| server::path_on(arguments.server, w).is_some())
+        .filter(|w| server::path_on(w.server.unwrap_or(arguments.server), w).is_some())
         .filter_map(|w| {
             // Who asks for one workload by name gets it in a quick run too.
             let named = arguments.only.contains(&w.id);
@@ -152,21 +159,21 @@ fn select<'a>(suite: &'a Suite, arguments: &Run) -> Result<Selection<'a>> {
     Ok(Selection { workloads, contenders })
 }
 
-/// Builds each contender's client once: the paths by name, and the errors of those that fail.
+/// Builds each contender's client once: what to run by name, and the errors of those that fail.
 fn build_clients(
     layout: &Layout,
     suite: &Suite,
     contenders: &[&Contender],
-) -> (BTreeMap<String, PathBuf>, BTreeMap<String, String>) {
+) -> (BTreeMap<String, Executable>, BTreeMap<String, String>) {
     let is_used = |name: &str| contenders.iter().any(|contender| contender.client == name);
     let clients: Vec<_> = suite.clients.iter().filter(|client| is_used(&client.name)).collect();
     let progress = Progress::new("build", clients.len() as u64);
-    let (mut binaries, mut failed) = (BTreeMap::new(), BTreeMap::new());
+    let (mut built, mut failed) = (BTreeMap::new(), BTreeMap::new());
     for client in clients {
         progress.step(&client.name);
-        match layout.build(&client.package, &client.binary, &progress) {
-            Ok(path) => {
-                binaries.insert(client.name.clone(), path);
+        match layout.client(client, &progress) {
+            Ok(executable) => {
+                built.insert(client.name.clone(), executable);
             }
             Err(why) => {
                 progress.say(&format!("{} could not be built: {why:#}", client.name));
@@ -175,7 +182,7 @@ fn build_clients(
         }
         progress.done(1);
     }
-    (binaries, failed)
+    (built, failed)
 }
 
 fn build_counter(layout: &Layout) -> Option<PathBuf> {
@@ -192,12 +199,13 @@ fn build_counter(layout: &Layout) -> Option<PathBuf> {
 
 fn start_server(
     layout: &Layout,
+    choice: Choice,
     options: &Options,
     selection: &Selection<'_>,
     scratch: &Path,
 ) -> Result<Server> {
     let core = options.pin.server();
-    match options.server {
+    match choice {
         Choice::Minimal => {
             let progress = Progress::new("build", 1);
             progress.step("the server");
@@ -215,8 +223,9 @@ fn start_server(
 impl Stage<'_> {
     fn program(&self, contender: &Contender, protocol: Protocol) -> Option<Program> {
         Some(Program {
-            binary: self.binaries.get(&contender.client)?.clone(),
+            executable: self.built.get(&contender.client)?.clone(),
             config: contender.config.clone(),
+            // A client for who has no certificate does not miss this one.
             ca: self.server.ca.clone(),
             protocol,
             runtime: self.options.runtime.clone(),
@@ -251,6 +260,15 @@ impl Stage<'_> {
         built
     }
 
+    /// Who answers `workload`, or why nobody does.
+    fn server(&self, workload: &Workload) -> Result<&Server, String> {
+        match workload.server.and_then(|named| self.named.get(&named)) {
+            None => Ok(&self.server),
+            Some(Ok(server)) => Ok(server),
+            Some(Err(why)) => Err(format!("{why:#}")),
+        }
+    }
+
     /// Measures one workload; `began` is where the bar stands.
     fn workload(
         &self,
@@ -260,13 +278,22 @@ impl Stage<'_> {
         progress: &Progress,
         began: u64,
     ) -> Option<Measured> {
-        let job = workload.job(self.server.url(workload, workload.protocol)?, size.ops);
         let mut rows = Vec::new();
         let mut entrants = Vec::new();
-        for contender in contenders.iter().filter(|contender| workload.is_for(contender)) {
+        let contenders = contenders.iter().filter(|contender| workload.is_for(contender));
+        let server = match self.server(workload) {
+            Ok(server) => server,
+            Err(why) => {
+                rows.extend(contenders.map(|contender| Row::failed(contender.id(), &why)));
+                let job = workload.job(String::new(), size.ops);
+                return Some(Measured { id: workload.id.clone(), job, rows });
+            }
+        };
+        let job = workload.job(server.url(workload, workload.protocol)?, size.ops);
+        for contender in contenders {
             match self.program(contender, contender.protocol_in(workload)) {
                 Some(program) => {
-                    let url = self.server.url(workload, program.protocol)?;
+                    let url = server.url(workload, program.protocol)?;
                     entrants.push(Entrant::start(contender.id(), &program, url, self.options.pin));
                 }
                 None => rows.push(Row::new(contender.id())),
@@ -287,16 +314,15 @@ impl Stage<'_> {
     fn count(&self, workload: &Workload, measured: &mut Measured, progress: &Progress) {
         for row in measured.rows.iter_mut().filter(|row| row.is_sound()) {
             let Some(contender) = self.suite.contender(&row.contender) else { continue };
-            let ours = workload.budget && self.suite.kind(&row.contender) == Some(Kind::Ours);
-            if !ours && !contender.is_in(&workload.counts) {
-                continue;
-            }
+            let ours = self.suite.kind(&row.contender) == Some(Kind::Ours);
+            let Some(extent) = workload.counted(contender, ours) else { continue };
             let program = self.program(contender, contender.protocol_in(workload));
             let Some(program) = program else { continue };
             progress.detail(&format!("counting {} of {}", workload.id, row.contender));
-            let Some(url) = self.server.url(workload, program.protocol) else { continue };
-            let (counts, troubles) =
-                self.counters.count(&program, &Job { url, ..measured.job.clone() });
+            let Ok(server) = self.server(workload) else { continue };
+            let Some(url) = server.url(workload, program.protocol) else { continue };
+            let job = Job { url, ..measured.job.clone() };
+            let (counts, troubles) = self.counters.count(&program, &job, extent);
             row.counts = counts;
             for trouble in troubles {
                 progress.say(&format!("{} of {}: {trouble}", workload.id, row.contender));
@@ -320,9 +346,8 @@ impl Stage<'_> {
             for contender in contenders.iter().filter(|contender| workload.is_for(contender)) {
                 let program = self.program(contender, contender.protocol_in(workload));
                 let program = program.context("it is not built")?;
-                let binary = name_of(&program.binary);
-                progress.step(&format!("{} of {binary} {}", workload.id, contender.config));
-                let (counts, troubles) = self.counters.count(&program, &job);
+                progress.step(&format!("{} of {}", workload.id, contender.id()));
+                let (counts, troubles) = self.counters.count(&program, &job, Extent::All);
                 for trouble in troubles {
                     progress.say(&trouble);
                 }

@@ -19,7 +19,7 @@ use crate::suite::Workload;
 const STARTING: Duration = Duration::from_secs(20);
 
 /// Which server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// The bench's own: fixed answers, so that the client is the bottleneck.
@@ -136,13 +136,13 @@ impl Server {
         Ok(server)
     }
 
-    /// Where `workload` is asked for by who speaks `protocol`; `None` if this server cannot serve it. Of a
-    /// codec, the operation: it asks nobody.
+    /// Where `workload` is asked for by who speaks `protocol`; `None` if this server cannot serve it. Of
+    /// what asks nobody, the operation.
     pub fn url(&self, workload: &Workload, protocol: Protocol) -> Option<String> {
         let at = &self.listening;
         let path = path_on(self.choice, workload)?;
         let base = match (protocol, workload.tls) {
-            (Protocol::Codec, _) => return Some(path.to_owned()),
+            (Protocol::Codec | Protocol::StartUp, _) => return Some(path.to_owned()),
             (Protocol::Http2 | Protocol::GrpcProst | Protocol::GrpcJson, false) => {
                 at.h2c.as_ref()?
             }
@@ -161,6 +161,9 @@ impl Server {
 /// The path of `workload` on the server of `choice`, if that can serve it.
 pub fn path_on(choice: Choice, workload: &Workload) -> Option<&str> {
     match choice {
+        _ if workload.server.is_some() => {
+            (workload.server == Some(choice)).then_some(&*workload.path)
+        }
         Choice::Minimal => Some(&workload.path),
         _ if workload.tls || workload.protocol != Protocol::Http1 => None,
         Choice::Nginx => workload.nginx.as_deref(),

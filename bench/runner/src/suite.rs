@@ -6,7 +6,9 @@ use anyhow::{Context, Result, bail, ensure};
 use mimus_bench_kit::{Deliver, Job, Protocol, Upload};
 use serde::{Deserialize, Serialize};
 
+use crate::counts::Extent;
 use crate::gate::Gate;
+use crate::server::Choice;
 
 /// Everything that `bench/suites/<name>.toml` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,15 +45,15 @@ pub enum Kind {
     Peer,
 }
 
-/// A binary to build.
+/// A program to build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
     /// Its name, e.g. `reqwest-0.12`.
     pub name: String,
-    /// Its package's directory below `bench/`.
+    /// Its directory below `bench/`: a Cargo package, or a virtual environment of Python.
     pub package: String,
-    /// The binary that the package builds.
+    /// The binary that the package builds; of a virtual environment, the adapter that runs in it.
     pub binary: String,
     /// What it is to us.
     pub kind: Kind,
@@ -178,8 +180,11 @@ pub struct Workload {
     pub id: String,
     /// Its name in reports.
     pub title: String,
-    /// The path on the bench's own server; of a codec, the operation.
+    /// The path on the bench's own server, or on the one that it names; of what asks nobody, the operation.
     pub path: String,
+    /// Who answers, whatever the run says.
+    #[serde(default)]
+    pub server: Option<Choice>,
     /// The path on nginx, where that can serve it.
     #[serde(default)]
     pub nginx: Option<String>,
@@ -225,6 +230,10 @@ pub struct Workload {
     /// The groups whose instructions, system calls and allocations are counted.
     #[serde(default)]
     pub counts: Vec<String>,
+    /// The groups whose system calls are counted, and nothing else: an interpreter takes minutes under
+    /// callgrind.
+    #[serde(default)]
+    pub system_calls: Vec<String>,
     /// It has a budget: the counts of Mimus's own clients are held to `bench/budgets.toml`.
     #[serde(default)]
     pub budget: bool,
@@ -269,6 +278,14 @@ impl Workload {
     /// The size for a quick or a full run; `None` leaves it out.
     pub fn size(&self, quick: bool) -> Option<Size> {
         if quick { self.quick } else { Some(self.full) }
+    }
+
+    /// What is counted of `contender`, which is ours or not.
+    pub fn counted(&self, contender: &Contender, ours: bool) -> Option<Extent> {
+        if self.budget && ours || contender.is_in(&self.counts) {
+            return Some(Extent::All);
+        }
+        contender.is_in(&self.system_calls).then_some(Extent::SystemCalls)
     }
 
     /// Whether `contender` takes part.
@@ -333,7 +350,8 @@ impl Suite {
             );
         }
         for workload in &self.workloads {
-            for group in workload.groups.iter().chain(&workload.counts) {
+            let counted = workload.counts.iter().chain(&workload.system_calls);
+            for group in workload.groups.iter().chain(counted) {
                 ensure!(
                     self.contenders.iter().any(|c| c.groups.contains(group)),
                     "workload {}: nobody is in the group {group}",

@@ -144,7 +144,7 @@ fn workload(page: &mut String, record: &Record, summary: &Summary) -> Result<()>
 fn metric_table(page: &mut String, summary: &Summary, place: usize, metric: Metric) {
     let _ = write!(
         page,
-        "<div class=\"wide\"><table><tr><th>{}<th>median<th>p50<th>p95<th>p99<th>p99.9<th>x floor\
+        "<div class=\"wide\"><table><tr><th>{}<th>median<th>p10<th>p50<th>p95<th>p99<th>p99.9<th>x floor\
          <th>gain of ours [95 %]<th>p<th>effect</tr>",
         metric.title()
     );
@@ -152,9 +152,12 @@ fn metric_table(page: &mut String, summary: &Summary, place: usize, metric: Metr
         let _ = write!(page, "<tr class=\"{}\"><td>{}", class(row), escape(&row.contender));
         match (&row.state, row.costs.get(place).and_then(Option::as_ref)) {
             (State::Sound, Some(cost)) => cost_cells(page, cost, metric),
-            (State::Sound, None) => page.push_str("<td colspan=\"9\" class=\"words\">not measured"),
+            (State::Sound, None) => {
+                page.push_str("<td colspan=\"10\" class=\"words\">not measured")
+            }
             (state, _) => {
-                let _ = write!(page, "<td colspan=\"9\" class=\"words\">{}", escape(&words(state)));
+                let _ =
+                    write!(page, "<td colspan=\"10\" class=\"words\">{}", escape(&words(state)));
             }
         }
         page.push_str("</tr>");
@@ -166,12 +169,12 @@ fn cost_cells(page: &mut String, cost: &Cost, metric: Metric) {
     let _ = write!(page, "<td>{}", table::cost(metric, cost.median));
     match cost.tail {
         Some(tail) => {
-            for time in [tail.p50, tail.p95, tail.p99, tail.p999] {
+            for time in [tail.p10, tail.p50, tail.p95, tail.p99, tail.p999] {
                 let told = metric.unit(time as f64);
                 let _ = write!(page, "<td>{}", table::cost(metric, told));
             }
         }
-        None => page.push_str("<td><td><td><td>"),
+        None => page.push_str("<td><td><td><td><td>"),
     }
     let floor = cost.over_floor.as_ref().map(table::ratio).unwrap_or_default();
     let gain = table::gain_with_interval(cost).unwrap_or_default();
