@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             let client = profile::set_up(set_up(mimus::Client::builder(), setup)?, setup)?;
             Ok(Async { client: client.build()?, protocol: setup.protocol, calls: Calls::default() })
         })
-        .with_async(profile::NEW, profile::New::new)
+        .with_async(profile::NEW, profile::New::of)
         .with_async(ASYNC, websocket::Awaited::new)
         .only_for(ASYNC, Protocol::is_web_socket)
         .with_blocking(BLOCKING, websocket::Blocking::new)

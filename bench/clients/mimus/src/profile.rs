@@ -87,7 +87,7 @@ pub struct New {
 impl New {
     /// # Errors
     /// When the configuration is none of [`NEW`].
-    pub fn new(setup: &Setup) -> Result<Self, PeerError> {
+    pub fn of(setup: &Setup) -> Result<Self, PeerError> {
         let browser = match &*setup.config {
             "new" => None,
             "new-chrome" => Some("chrome"),
