@@ -55,6 +55,8 @@ deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere s
 
 # `make boringssl`: the directory for it, empty or new.
 DEST ?=
+# `make python`: RELEASE=1 for a build to measure with.
+RELEASE ?=
 
 .PHONY: boringssl
 boringssl: deps ## build BoringSSL with our patch into the empty directory DEST, for BORING_BSSL_PATH
@@ -81,6 +83,10 @@ examples: deps ## run every example of use against the embedded origin; fails if
 .PHONY: test
 test: deps ## all tests and doctests; the last line sums them: `N passed, N failed`
 	@scripts/test.sh
+
+.PHONY: python
+python: deps ## the Python package, built into the virtual environment target/python-venv; RELEASE=1 optimised
+	@scripts/python.sh develop --profile $(if $(RELEASE),release,dev)
 
 .PHONY: lint
 lint: deps ## formatting, clippy, dependency policy

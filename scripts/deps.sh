@@ -45,6 +45,8 @@ missing_for() {
             have pkg-config || echo pkg-config
             have git || echo git
             have python3 || echo python3
+            # Debian's Python makes no virtual environments without this.
+            python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
             have curl || have rustc || echo curl ca-certificates
             ;;
         bench)

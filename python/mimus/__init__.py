@@ -1,6 +1,7 @@
 """An HTTP client that speaks everything, at the price of the socket under it."""
 
-from collections.abc import MutableMapping
+# `collections.abc` would load all of `collections`, which takes longer than the package itself.
+from _collections_abc import MutableMapping
 
 from mimus._errors import (
     BodyError,

@@ -126,7 +126,8 @@ fn from_descriptor(file: &Bound<'_, PyAny>) -> PyResult<Option<Body>> {
     let Ok(number) = file.call_method0(intern!(py, "fileno"))?.extract::<RawFd>() else {
         return Ok(None);
     };
-    let Ok(start) = file.call_method0(intern!(py, "tell")).and_then(|at| at.extract::<u64>()) else {
+    let Ok(start) = file.call_method0(intern!(py, "tell")).and_then(|at| at.extract::<u64>())
+    else {
         return Ok(None);
     };
     // SAFETY: the object holds its descriptor open, and is held here.

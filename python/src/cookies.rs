@@ -1,9 +1,6 @@
 //! The cookies that a client keeps, and their way to and from `http.cookiejar`.
 
-use std::{
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{sync::Arc, time::SystemTime};
 
 use mimus::{
     Url,

@@ -2,13 +2,8 @@
 
 use std::error::Error as StdError;
 
-use mimus::{Error, Kind, Phase, Url, redirect::RedirectError};
-use pyo3::{
-    intern,
-    prelude::*,
-    sync::PyOnceLock,
-    types::PyDict,
-};
+use mimus::{Error, Kind, Phase, UnusableUrl, Url, redirect::RedirectError};
+use pyo3::{intern, prelude::*, sync::PyOnceLock, types::PyDict};
 
 /// The class of this name in `mimus._errors`.
 pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -64,8 +59,7 @@ fn build(py: Python<'_>, error: &Error, url: Option<&Url>) -> PyResult<PyErr> {
 /// The class, and the word for the kind.
 fn classify(error: &Error) -> (&'static str, &'static str) {
     match error.kind() {
-        Kind::Request if has_cause::<url::ParseError>(error) => ("InvalidURL", "request"),
-        Kind::Request if is_about_url(error) => ("InvalidURL", "request"),
+        Kind::Request if find_cause::<UnusableUrl>(error).is_some() => ("InvalidURL", "request"),
         Kind::Request => ("RequestError", "request"),
         Kind::Timeout => (timeout_class(error.phase()), "timeout"),
         Kind::Resolve => ("ResolveError", "resolve"),
@@ -87,11 +81,6 @@ fn classify(error: &Error) -> (&'static str, &'static str) {
         Kind::Hook => ("RequestError", "hook"),
         _ => ("Error", "error"),
     }
-}
-
-/// A bad scheme or a missing host has no cause that says so.
-fn is_about_url(error: &Error) -> bool {
-    error.phase().is_none() && error.to_string().starts_with("the URL")
 }
 
 fn timeout_class(phase: Option<Phase>) -> &'static str {
@@ -116,10 +105,6 @@ fn phase_name(phase: Phase) -> &'static str {
         Phase::Body => "body",
         _ => "unknown",
     }
-}
-
-fn has_cause<E: StdError + 'static>(error: &Error) -> bool {
-    find_cause::<E>(error).is_some()
 }
 
 fn find_cause<E: StdError + 'static>(error: &Error) -> Option<&E> {

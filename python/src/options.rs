@@ -61,7 +61,8 @@ impl Timeout {
         pool: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let usual = Timeouts::default();
-        let limit = |value: Option<&Bound<'_, PyAny>>, name| value.map_or(Ok(None), |v| seconds(v, name));
+        let limit =
+            |value: Option<&Bound<'_, PyAny>>, name| value.map_or(Ok(None), |v| seconds(v, name));
         Ok(Timeout {
             total: limit(total, "total")?,
             connect: connect.or(usual.connect, "connect")?,
@@ -247,7 +248,8 @@ impl Retry {
             .backoff(seconds(backoff)?, seconds(max_delay)?)
             .max_retry_after(seconds(max_retry_after)?);
         if let Some(statuses) = statuses {
-            let parsed = statuses.into_iter().map(StatusCode::from_u16).collect::<Result<Vec<_>, _>>();
+            let parsed =
+                statuses.into_iter().map(StatusCode::from_u16).collect::<Result<Vec<_>, _>>();
             policy = policy.statuses(parsed.map_err(|e| PyValueError::new_err(e.to_string()))?);
         }
         if let Some(methods) = methods {

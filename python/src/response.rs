@@ -23,8 +23,8 @@ use bytes::Bytes;
 use mimus::{Fields, Incoming, TextDecoder};
 use pyo3::{
     intern,
-    pybacked::PyBackedBytes,
     prelude::*,
+    pybacked::PyBackedBytes,
     sync::PyOnceLock,
     types::{PyBytes, PyDict, PyList, PyString},
 };
@@ -73,6 +73,9 @@ struct End {
     at: Option<Instant>,
     trailers: Option<Fields>,
 }
+
+/// What is said to who wants a body that is gone.
+const CONSUMED: &str = "the body was streamed or closed already";
 
 impl BaseResponse {
     /// The response whose body is to be read.
@@ -156,7 +159,7 @@ impl BaseResponse {
         let _ = self.end.set(end);
     }
 
-    /// Never held while something is waited for.
+    /// Never held while something is waited for, or Python runs.
     pub(crate) fn body(&self) -> MutexGuard<'_, Body> {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -171,20 +174,22 @@ impl BaseResponse {
             return Err(errors::plain(py, "StreamConsumed", why));
         }
         let mut body = self.body();
-        match mem::replace(&mut *body, Body::Taken) {
-            Body::Open(incoming) => Ok(incoming),
+        let why = match mem::replace(&mut *body, Body::Taken) {
+            Body::Open(incoming) => return Ok(incoming),
             other => {
                 let why = match &other {
                     Body::Taken => "the body is being read elsewhere",
                     Body::Whole(_) | Body::InContent => {
                         "the body was read already: it is in `content`"
                     }
-                    Body::Open(_) | Body::Gone => "the body was streamed or closed already",
+                    Body::Open(_) | Body::Gone => CONSUMED,
                 };
                 *body = other;
-                Err(errors::plain(py, "StreamConsumed", why))
+                why
             }
-        }
+        };
+        drop(body);
+        Err(errors::plain(py, "StreamConsumed", why))
     }
 
     pub(crate) fn put_body(&self, body: Body) {
@@ -198,16 +203,26 @@ impl BaseResponse {
 
     /// The whole body, if it is here.
     pub(crate) fn loaded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let content = self.content.get_or_try_init(py, || match &*self.body() {
-            Body::Whole(bytes) => Ok(PyBytes::new(py, bytes).unbind()),
-            Body::Open(_) | Body::Taken => {
-                Err(errors::plain(py, "StreamConsumed", "the body was not read yet"))
-            }
-            Body::InContent | Body::Gone => {
-                Err(errors::plain(py, "StreamConsumed", "the body was streamed or closed already"))
-            }
+        let content = self.content.get_or_try_init(py, || {
+            let here = match &*self.body() {
+                Body::Whole(bytes) => Ok(bytes.clone()),
+                Body::Open(_) | Body::Taken => Err("the body was not read yet"),
+                Body::InContent | Body::Gone => Err(CONSUMED),
+            };
+            here.map(|bytes| PyBytes::new(py, &bytes).unbind())
+                .map_err(|why| errors::plain(py, "StreamConsumed", why))
         })?;
         Ok(content.bind(py).clone())
+    }
+
+    /// What is said to who wants a body that is gone.
+    pub(crate) fn consumed(&self, py: Python<'_>) -> PyErr {
+        errors::plain(py, "StreamConsumed", CONSUMED)
+    }
+
+    /// Whether the body is gone without its end having been seen.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.end.get().is_none() && matches!(*self.body(), Body::Gone)
     }
 
     pub(crate) fn chosen_encoding(&self) -> Option<String> {
@@ -298,7 +313,8 @@ impl BaseResponse {
     /// Whether it sends on to another URL.
     #[getter]
     fn is_redirect(&self) -> bool {
-        matches!(self.status(), 301 | 302 | 303 | 307 | 308) && self.answer.fields().contains("location")
+        matches!(self.status(), 301 | 302 | 303 | 307 | 308)
+            && self.answer.fields().contains("location")
     }
 
     /// The fields of the head.

@@ -7,6 +7,7 @@ import os
 import random
 import socket
 import threading
+import time
 import weakref
 
 import pytest
@@ -53,9 +54,18 @@ def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
+def settles_at(count):
+    """Whether so many descriptors are left, once those who look up names have ended."""
+    for _ in range(3000):
+        if descriptors() <= count:
+            return True
+        time.sleep(0.01)
+    return False
+
+
 def test_calls_work_on_any_loop(make_loop, origin):
     async def main():
-        async with mimus.AsyncClient(verify=origin.ca) as client:
+        async with mimus.AsyncClient(verify=str(origin.ca)) as client:
             for url in [origin.http, origin.https, f"https://{origin.ports['tls-h2']}"]:
                 answers = await asyncio.gather(*[client.get(f"{url}/get?n={n}") for n in range(30)])
                 assert [answer.json()["args"]["n"] for answer in answers] == [str(n) for n in range(30)]
@@ -106,7 +116,7 @@ def test_a_cancel_storm_leaves_nothing_behind(make_loop, origin):
     async def main():
         limits = mimus.Limits(max_connections_per_host=20)
         urls = [origin.http, origin.https, f"https://{origin.ports['tls-h2']}"]
-        async with mimus.AsyncClient(limits=limits, verify=origin.ca) as client:
+        async with mimus.AsyncClient(limits=limits, verify=str(origin.ca)) as client:
             for url in urls:
                 await client.get(url + "/get")
             cancelled = 0
@@ -133,11 +143,11 @@ def test_a_cancel_storm_leaves_nothing_behind(make_loop, origin):
     before = descriptors()
     run(make_loop, main)
     # The last loop of a thread is remembered, with what it is rung by.
-    assert descriptors() <= before
+    assert settles_at(before)
 
 
 def test_cancelling_closes_the_connection_at_once(make_loop):
-    """The peer sees the end before anything else happens in the task that cancelled."""
+    """The client lives on; only the call has ended."""
 
     async def main():
         loop = asyncio.get_running_loop()
@@ -161,9 +171,6 @@ def test_cancelling_closes_the_connection_at_once(make_loop):
                     await call
                 assert await loop.run_in_executor(None, peer.recv, 1) == b""
 
-    if make_loop is CannotWatch:
-        run(make_loop, main)
-        return
     run(make_loop, main)
 
 
@@ -193,7 +200,7 @@ def test_loops_and_connections_are_let_go(make_loop, origin):
     refs = [once() for _ in range(3)]
     before = descriptors()
     refs += [once() for _ in range(5)]
-    assert descriptors() <= before
+    assert settles_at(before)
     assert [ref() for ref in refs] == [None] * len(refs)
 
 
@@ -217,7 +224,7 @@ def test_a_client_outlives_its_loop(make_loop, origin):
         del loop
         if before is None:
             before = descriptors()
-    assert descriptors() <= before
+    assert settles_at(before)
 
 
 def test_threads_with_a_loop_each(make_loop, origin):
@@ -383,4 +390,4 @@ def test_connections_of_closed_loops_are_closed(make_loop, origin):
     before = descriptors()
     for _ in range(5):
         run(make_loop, main)
-    assert descriptors() <= before
+    assert settles_at(before)

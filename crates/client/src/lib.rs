@@ -93,7 +93,7 @@ pub use session::grpc;
 pub use session::sse;
 #[cfg(feature = "ws")]
 pub use session::ws;
-pub use target::IntoUrl;
+pub use target::{IntoUrl, UnusableUrl};
 pub use upgrade::Upgraded;
 
 pub use http::{HeaderMap, Method, StatusCode, Version};

@@ -209,6 +209,16 @@ impl<M> RequestBuilder<M> {
         })
     }
 
+    /// Appends `text` to the URL's query. It is one already: nothing is encoded but what no URL can hold.
+    pub fn query_text(self, text: &str) -> Self {
+        self.change(|r| {
+            r.target.change(|url| {
+                crate::body::append_query_text(url, text);
+                Ok(())
+            })
+        })
+    }
+
     /// The body: text, bytes, a file, a stream... Its length, when known, is announced; otherwise it
     /// is sent chunked.
     pub fn body(self, body: impl Into<Body>) -> Self {

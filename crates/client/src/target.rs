@@ -1,6 +1,7 @@
 //! From what a user gives as a URL to something that can be asked.
 
 use std::{
+    fmt,
     hash::BuildHasher,
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -8,13 +9,44 @@ use std::{
 
 use foldhash::fast::RandomState;
 use mimus_net::dial::Host;
-use mimus_proto::Fields;
+use mimus_proto::{Fields, InvalidField};
 use url::{
     Position::{AfterHost, AfterPort, AfterQuery, BeforeHost, BeforePath},
     Url,
 };
 
 use crate::{Error, Result};
+
+/// Why a URL cannot be requested: the source of an [`Error`] of [`Kind::Request`](crate::Kind::Request).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnusableUrl {
+    /// It is none.
+    Syntax(url::ParseError),
+    /// Its scheme is another than http and https.
+    Scheme(String),
+    /// It names no host.
+    NoHost,
+    /// Its host cannot be written to a `Host` field.
+    Host(InvalidField),
+}
+
+impl fmt::Display for UnusableUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnusableUrl::Syntax(error) => error.fmt(f),
+            UnusableUrl::Scheme(scheme) => write!(f, "the scheme {scheme:?} is not http or https"),
+            UnusableUrl::NoHost => f.write_str("it has no host"),
+            UnusableUrl::Host(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for UnusableUrl {}
+
+fn unusable(url: &Url, why: UnusableUrl) -> Error {
+    Error::request("the URL cannot be requested").on(url).caused_by(why)
+}
 
 /// A URL that can be requested, with what `url::Url` cannot hold: the zone of a link-local IPv6
 /// address (RFC 6874). Clones share it.
@@ -60,12 +92,11 @@ impl Target {
             "https" => true,
             "http" => false,
             other => {
-                let detail = format!("the URL scheme {other:?} is not http or https");
-                return Err(Error::request(detail).on(&url));
+                return Err(unusable(&url, UnusableUrl::Scheme(other.to_owned())));
             }
         };
         if url.host().is_none() {
-            return Err(Error::request("the URL has no host").on(&url));
+            return Err(unusable(&url, UnusableUrl::NoHost));
         }
         let offset = |position| url[..position].len();
         let host = offset(BeforeHost)..offset(AfterHost);
@@ -74,7 +105,7 @@ impl Target {
         let mut host_field = Fields::new();
         host_field
             .append("Host", &url.as_str()[authority.clone()])
-            .map_err(|e| Error::request("the URL's host cannot be sent").on(&url).caused_by(e))?;
+            .map_err(|e| unusable(&url, UnusableUrl::Host(e)))?;
         let port = url.port().unwrap_or(if https { 443 } else { 80 });
         Ok(Target(Arc::new(Parts {
             url,
@@ -99,7 +130,7 @@ impl Target {
         match parsed {
             Ok(url) => Target::with_zone(url, zone),
             // The text may hold a password, so it stays out of the message.
-            Err(e) => Err(Error::request("the URL is not valid").caused_by(e)),
+            Err(e) => Err(Error::request("the URL is not valid").caused_by(UnusableUrl::Syntax(e))),
         }
     }
 
@@ -149,7 +180,7 @@ impl Parts {
                 };
                 Ok(Host::Addr(addr.into(), scope))
             }
-            None => Err(Error::request("the URL has no host").on(&self.url)),
+            None => Err(unusable(&self.url, UnusableUrl::NoHost)),
         }
     }
 

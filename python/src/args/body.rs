@@ -17,8 +17,9 @@ pub(super) struct Given<'a, 'py> {
     pub(super) content: Option<&'a Bound<'py, PyAny>>,
     pub(super) data: Option<&'a Bound<'py, PyAny>>,
     pub(super) files: Option<&'a Bound<'py, PyAny>>,
-    /// None is JSON's null.
     pub(super) json: Option<&'a Bound<'py, PyAny>>,
+    /// The length that a header of the caller's announces.
+    pub(super) announced: Option<u64>,
 }
 
 /// Gives the request its body.
@@ -28,35 +29,39 @@ pub(super) fn apply<M>(
     given: &Given<'_, '_>,
     asynchronous: AsyncBody,
 ) -> PyResult<RequestBuilder<M>> {
-    match *given {
-        Given { content: None, data: None, files: None, json: None } => Ok(builder),
-        Given { content: Some(content), data: None, files: None, json: None } => {
-            Ok(builder.body(bodies::from_python(content, asynchronous)?))
+    let Given { content, data, files, json, announced } = *given;
+    match (content, data, files, json) {
+        (None, None, None, None) => Ok(builder),
+        (Some(content), None, None, None) => {
+            Ok(builder.body(streamed(content, announced, asynchronous)?))
         }
-        Given { content: None, data: Some(data), files: None, json: None } => {
-            apply_data(builder, data, asynchronous)
+        (None, Some(data), None, None) if is_form(data)? => {
+            Ok(builder.form(&fields::pairs(data, "data")?))
         }
-        Given { content: None, data, files: Some(files), json: None } => {
+        (None, Some(data), None, None) => {
+            Ok(builder.body(streamed(data, announced, asynchronous)?))
+        }
+        (None, data, Some(files), None) => {
             Ok(builder.multipart(multipart::form(data, files, asynchronous)?))
         }
-        Given { content: None, data: None, files: None, json: Some(value) } => {
-            Ok(apply_json(builder, to_json(py, value)?))
-        }
+        (None, None, None, Some(value)) => Ok(apply_json(builder, to_json(py, value)?)),
         _ => Err(PyValueError::new_err(
             "content, data, files and json are different bodies: give one (data and files go together)",
         )),
     }
 }
 
-fn apply_data<M>(
-    builder: RequestBuilder<M>,
-    data: &Bound<'_, PyAny>,
+/// A body, of the announced length where it does not know its own.
+fn streamed(
+    value: &Bound<'_, PyAny>,
+    announced: Option<u64>,
     asynchronous: AsyncBody,
-) -> PyResult<RequestBuilder<M>> {
-    match is_form(data)? {
-        true => Ok(builder.form(&fields::pairs(data, "data")?)),
-        false => Ok(builder.body(bodies::from_python(data, asynchronous)?)),
-    }
+) -> PyResult<Body> {
+    let body = bodies::from_python(value, asynchronous)?;
+    Ok(match (body.length(), announced) {
+        (None, Some(length)) => body.with_length(length),
+        _ => body,
+    })
 }
 
 /// Whether `data` is made of names and values, and not a body already.
@@ -95,8 +100,10 @@ fn to_json(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let encoder = py.import("json")?.getattr("JSONEncoder")?.call((), Some(&options))?;
         PyResult::Ok(encoder.getattr("encode")?.unbind())
     })?;
-    let text = encode.bind(py).call1((value,))?.cast_into::<PyString>().map_err(|_| {
-        PyTypeError::new_err("the JSON encoder gave no string")
-    })?;
+    let text = encode
+        .bind(py)
+        .call1((value,))?
+        .cast_into::<PyString>()
+        .map_err(|_| PyTypeError::new_err("the JSON encoder gave no string"))?;
     Ok(text.to_str()?.as_bytes().to_vec())
 }

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use mimus::{Client, ClientBuilder, DecodeLimits, Proxies, cookie::Jar};
-use pyo3::{
-    exceptions::PyTypeError,
-    prelude::*,
-    types::PyBool,
-};
+use mimus::{Client, ClientBuilder, DecodeLimits, Proxies, cookie::Jar, profile::Profile};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyBool};
 
 use super::{Defaults, fields, flag, given, http_version, keywords, network, redirects};
 use crate::{
@@ -134,9 +130,9 @@ impl ClientArgs<'_> {
             builder = builder.retry(retries(policy)?);
         }
         if let Some(limits) = given(&self.limits) {
-            let limits = limits.cast::<Limits>().map_err(|_| {
-                PyTypeError::new_err("limits must be a mimus.Limits")
-            })?;
+            let limits = limits
+                .cast::<Limits>()
+                .map_err(|_| PyTypeError::new_err("limits must be a mimus.Limits"))?;
             let limits = &limits.get().0;
             builder = builder
                 .max_connections(limits.total.map(std::num::NonZero::get))
@@ -160,13 +156,15 @@ impl ClientArgs<'_> {
         if let Some(version) = given(&self.http_version) {
             builder = builder.version(http_version(version)?);
         }
-        if self.verify.is_some() || self.cert.is_some() {
-            let tls = defaults.tls.config(py, self.verify.as_ref(), self.cert.as_ref())?;
+        if let Some(tls) = defaults.tls.set_usual(py, self.verify.as_ref(), self.cert.as_ref())? {
             builder = builder.tls(tls);
         }
         // After `tls`, which it keeps.
         if let Some(profile) = given(&self.profile) {
             let name: String = profile.extract()?;
+            // One that there is not is refused when the client is built.
+            let known = Profile::named(&name).ok();
+            defaults.tls.set_hello(known.and_then(|known| known.client_hello().cloned()));
             builder = builder.profile(name.as_str());
             defaults.profile = Some(name);
         }

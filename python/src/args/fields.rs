@@ -93,12 +93,17 @@ pub(super) fn each_field(
     }
 }
 
+/// Adds the headers of a call. What they say of the body's length is left in `announced`.
 pub(super) fn headers<M>(
     builder: RequestBuilder<M>,
     headers: &Bound<'_, PyAny>,
+    announced: &mut Option<u64>,
 ) -> PyResult<RequestBuilder<M>> {
     let mut builder = Some(builder);
     each_field(headers, |name, value| {
+        if name.eq_ignore_ascii_case("content-length") {
+            *announced = std::str::from_utf8(value).ok().and_then(|length| length.parse().ok());
+        }
         builder = builder.take().map(|builder| builder.header(name, value));
     })?;
     builder.ok_or_else(|| PyTypeError::new_err("headers"))
@@ -177,15 +182,16 @@ pub(super) fn query<M>(
     builder: RequestBuilder<M>,
     params: &Bound<'_, PyAny>,
 ) -> PyResult<RequestBuilder<M>> {
-    let raw = match params.cast::<PyString>() {
-        Ok(text) => Some(text.to_str()?.as_bytes().to_vec()),
-        Err(_) => params.cast::<PyBytes>().ok().map(|bytes| bytes.as_bytes().to_vec()),
-    };
-    let pairs = match raw {
-        Some(raw) => url::form_urlencoded::parse(&raw).into_owned().collect(),
-        None => pairs(params, "params")?,
-    };
-    Ok(builder.query(&pairs))
+    if let Ok(text) = params.cast::<PyString>() {
+        return Ok(builder.query_text(text.to_str()?));
+    }
+    if let Ok(bytes) = params.cast::<PyBytes>() {
+        return match std::str::from_utf8(bytes.as_bytes()) {
+            Ok(text) => Ok(builder.query_text(text)),
+            Err(_) => Err(PyValueError::new_err("params as bytes must be UTF-8")),
+        };
+    }
+    Ok(builder.query(&pairs(params, "params")?))
 }
 
 /// Adds a mapping or a list of pairs to `all`.

@@ -163,6 +163,7 @@ impl CallArgs<'_> {
         asynchronous: AsyncBody,
     ) -> PyResult<Call> {
         let plan = Plan { stream: flag(self.stream.as_ref(), "stream")?.unwrap_or(false) };
+        let mut announced = None;
         if !defaults.params.is_empty() {
             builder = builder.query(&defaults.params);
         }
@@ -170,7 +171,7 @@ impl CallArgs<'_> {
             builder = fields::query(builder, params)?;
         }
         if let Some(headers) = given(&self.headers) {
-            builder = fields::headers(builder, headers)?;
+            builder = fields::headers(builder, headers, &mut announced)?;
         }
         if given(&self.cookies).is_some() || !defaults.cookies.is_empty() {
             builder = fields::cookies(builder, &defaults.cookies, given(&self.cookies))?;
@@ -178,17 +179,18 @@ impl CallArgs<'_> {
         builder = self.credentials(py, builder, defaults)?;
         builder = self.policies(builder)?;
         builder = self.transport(py, builder, defaults)?;
-        builder = body::apply(py, builder, &self.body(), asynchronous)?;
+        builder = body::apply(py, builder, &self.body(announced), asynchronous)?;
         let request = builder.build().map_err(|error| errors::raise(py, &error))?;
         Ok(Call { request, plan })
     }
 
-    fn body(&self) -> body::Given<'_, '_> {
+    fn body(&self, announced: Option<u64>) -> body::Given<'_, '_> {
         body::Given {
             content: given(&self.content),
             data: given(&self.data),
             files: given(&self.files),
-            json: self.json.as_ref(),
+            json: given(&self.json),
+            announced,
         }
     }
 
@@ -253,8 +255,11 @@ impl CallArgs<'_> {
                 "a profile is a client's, not a call's: make a Client(profile=...) for it",
             ));
         }
-        if self.verify.is_some() || self.cert.is_some() {
-            builder = builder.tls(defaults.tls.config(py, self.verify.as_ref(), self.cert.as_ref())?);
+        if (self.verify.is_some() || self.cert.is_some())
+            && let Some(config) =
+                defaults.tls.config(py, self.verify.as_ref(), self.cert.as_ref())?
+        {
+            builder = builder.tls(config);
         }
         if let Some(proxy) = given(&self.proxy) {
             builder = builder.proxies(network::proxies(proxy)?);

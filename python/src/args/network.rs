@@ -98,9 +98,9 @@ fn host_and_port(name: &str) -> PyResult<(String, Option<u16>)> {
 /// An address with or without a port; 0 stands for the URL's.
 fn address(text: &str) -> PyResult<SocketAddr> {
     let bare = || text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0));
-    text.parse::<SocketAddr>().or_else(|_| bare()).map_err(|_| {
-        PyValueError::new_err(format!("{text:?} is not an IP address"))
-    })
+    text.parse::<SocketAddr>()
+        .or_else(|_| bare())
+        .map_err(|_| PyValueError::new_err(format!("{text:?} is not an IP address")))
 }
 
 /// What `local_address=` means: an address of ours, or the name of an interface.

@@ -1,13 +1,15 @@
 //! Whom to trust, and who we are: `verify=` and `cert=`.
 
 use std::{
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
 };
 
 use mimus::{
     TlsConfig,
-    tls::{Roots, TlsConfigBuilder},
+    tls::{ClientHello, Roots},
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -17,88 +19,177 @@ use pyo3::{
 
 use crate::errors;
 
-/// What `verify=` says.
+/// A file or directory as it was when it was named: one that has changed since is another.
 #[derive(Debug, Clone, PartialEq, Eq)]
+struct Named {
+    path: PathBuf,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Named {
+    fn new(path: PathBuf) -> io::Result<Self> {
+        let metadata = std::fs::metadata(&path)?;
+        Ok(Named { length: metadata.len(), modified: metadata.modified().ok(), path })
+    }
+
+    fn read(&self) -> io::Result<Vec<u8>> {
+        match self.path.is_dir() {
+            true => read_directory(&self.path),
+            false => std::fs::read(&self.path),
+        }
+    }
+}
+
+/// What `verify=` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Verify {
+    #[default]
     Usual,
     Never,
-    /// These authorities, in PEM, and no others.
+    /// The authorities in this file or directory, in PEM, and no others.
+    OnlyIn(Named),
+    /// These, in PEM, and no others.
     Only(Vec<u8>),
 }
 
-/// Who we are: a chain and a key, each in PEM; or an archive (PKCS#12) and its password.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What `cert=` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Identity {
+    #[default]
     None,
-    Pem { chain: Vec<u8>, key: Vec<u8> },
-    Archive { archive: Vec<u8>, password: String },
+    Pem {
+        chain: Named,
+        key: Named,
+    },
+    /// PKCS#12.
+    Archive {
+        archive: Named,
+        password: String,
+    },
 }
 
-type Wanted = (Verify, Identity);
+/// What a configuration is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Wanted {
+    verify: Verify,
+    identity: Identity,
+}
 
 /// The most configurations that one client keeps for its calls.
 const KEPT: usize = 16;
 
-/// The configurations that calls of one client asked for: connections are shared by calls that share one.
+/// The configurations that calls of one client ask for: calls that share one share connections.
 #[derive(Debug, Default)]
-pub(crate) struct TlsCache(Mutex<Vec<(Wanted, TlsConfig)>>);
+pub(crate) struct TlsCache {
+    /// The client's own.
+    usual: Wanted,
+    /// What the client's profile says in its handshakes.
+    hello: Option<ClientHello>,
+    kept: Mutex<Vec<(Wanted, TlsConfig)>>,
+}
 
 impl TlsCache {
-    /// The configuration for these arguments.
+    /// The client's own configuration, where it is not the core's usual one.
     ///
     /// # Errors
     /// A Python exception: a file cannot be read, or is not what it should be.
-    pub(crate) fn config(
+    pub(super) fn set_usual(
+        &mut self,
+        py: Python<'_>,
+        verify: Option<&Bound<'_, PyAny>>,
+        cert: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<TlsConfig>> {
+        self.usual = self.wanted(verify, cert)?;
+        match self.usual == Wanted::default() {
+            true => Ok(None),
+            false => build(py, &self.usual, None).map(Some),
+        }
+    }
+
+    /// What the client's profile says is said by each call.
+    pub(super) fn set_hello(&mut self, hello: Option<ClientHello>) {
+        self.hello = hello;
+    }
+
+    /// The configuration of a call with these arguments; `None` for the client's own.
+    ///
+    /// # Errors
+    /// As [`set_usual`](Self::set_usual).
+    pub(super) fn config(
         &self,
         py: Python<'_>,
         verify: Option<&Bound<'_, PyAny>>,
         cert: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<TlsConfig> {
-        let wanted = (read_verify(verify)?, read_identity(cert)?);
-        let find = |kept: &[(Wanted, TlsConfig)]| {
-            kept.iter().find(|(known, _)| *known == wanted).map(|(_, config)| config.clone())
-        };
-        if let Some(config) = find(&self.lock()) {
-            return Ok(config);
+    ) -> PyResult<Option<TlsConfig>> {
+        let wanted = self.wanted(verify, cert)?;
+        if wanted == self.usual {
+            return Ok(None);
         }
-        let made = build(&wanted).map_err(|error| {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            errors::plain(py, "RequestError", format!("{error}{}", cause.unwrap_or_default()))
-        })?;
+        if let Some(config) = find(&self.lock(), &wanted) {
+            return Ok(Some(config));
+        }
+        let made = build(py, &wanted, self.hello.as_ref())?;
         let mut kept = self.lock();
         // Another thread may have been faster; then its is everybody's.
-        if let Some(config) = find(&kept) {
-            return Ok(config);
+        if let Some(config) = find(&kept, &wanted) {
+            return Ok(Some(config));
         }
         if kept.len() == KEPT {
             kept.remove(0);
         }
         kept.push((wanted, made.clone()));
-        Ok(made)
+        Ok(Some(made))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Wanted, TlsConfig)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is not said is as the client has it.
+    fn wanted(
+        &self,
+        verify: Option<&Bound<'_, PyAny>>,
+        cert: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Wanted> {
+        let verify = verify.filter(|value| !value.is_none());
+        let cert = cert.filter(|value| !value.is_none());
+        Ok(Wanted {
+            verify: verify.map_or_else(|| Ok(self.usual.verify.clone()), read_verify)?,
+            identity: cert.map_or_else(|| Ok(self.usual.identity.clone()), read_identity)?,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Wanted, TlsConfig)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn build((verify, identity): &Wanted) -> Result<TlsConfig, mimus::tls::TlsConfigError> {
-    let mut builder: TlsConfigBuilder = TlsConfig::builder().key_log_from_env();
-    builder = match verify {
+fn find(kept: &[(Wanted, TlsConfig)], wanted: &Wanted) -> Option<TlsConfig> {
+    kept.iter().find(|(known, _)| known == wanted).map(|(_, config)| config.clone())
+}
+
+fn build(py: Python<'_>, wanted: &Wanted, hello: Option<&ClientHello>) -> PyResult<TlsConfig> {
+    let mut builder = TlsConfig::builder().key_log_from_env();
+    builder = match &wanted.verify {
         Verify::Usual => builder,
         Verify::Never => builder.danger_accept_any_certificate(true).danger_ignore_hostname(true),
+        Verify::OnlyIn(file) => builder.roots(Roots::None).add_ca(&file.read()?),
         Verify::Only(pem) => builder.roots(Roots::None).add_ca(pem),
     };
-    builder = match identity {
+    builder = match &wanted.identity {
         Identity::None => builder,
-        Identity::Pem { chain, key } => builder.identity(chain, key),
-        Identity::Archive { archive, password } => builder.identity_pkcs12(archive, password),
+        Identity::Pem { chain, key } => builder.identity(&chain.read()?, &key.read()?),
+        Identity::Archive { archive, password } => {
+            builder.identity_pkcs12(&archive.read()?, password)
+        }
     };
-    builder.build()
+    if let Some(hello) = hello {
+        builder = builder.client_hello(hello.clone());
+    }
+    builder.build().map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        errors::plain(py, "RequestError", format!("{error}{}", cause.unwrap_or_default()))
+    })
 }
 
-fn read_verify(value: Option<&Bound<'_, PyAny>>) -> PyResult<Verify> {
-    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(Verify::Usual) };
+fn read_verify(value: &Bound<'_, PyAny>) -> PyResult<Verify> {
     if let Ok(truth) = value.cast::<PyBool>() {
         return Ok(if truth.is_true() { Verify::Usual } else { Verify::Never });
     }
@@ -108,14 +199,11 @@ fn read_verify(value: Option<&Bound<'_, PyAny>>) -> PyResult<Verify> {
     let path: PathBuf = value.extract().map_err(|_| {
         PyTypeError::new_err("verify must be True, False, a path, or certificates in PEM as bytes")
     })?;
-    if path.is_dir() {
-        return read_directory(&path).map(Verify::Only);
-    }
-    Ok(Verify::Only(std::fs::read(path)?))
+    Ok(Verify::OnlyIn(Named::new(path)?))
 }
 
 /// All certificates of a directory, as `SSL_CERT_DIR` has them.
-fn read_directory(path: &std::path::Path) -> PyResult<Vec<u8>> {
+fn read_directory(path: &Path) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(path)? {
         let path = entry?.path();
@@ -127,36 +215,37 @@ fn read_directory(path: &std::path::Path) -> PyResult<Vec<u8>> {
             all.push(b'\n');
         }
     }
-    match all.is_empty() {
-        true => Err(PyValueError::new_err(format!("{} holds no certificates", path.display()))),
-        false => Ok(all),
-    }
+    Ok(all)
 }
 
-fn read_identity(value: Option<&Bound<'_, PyAny>>) -> PyResult<Identity> {
-    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(Identity::None) };
-    let wrong = || PyTypeError::new_err("cert must be a path, (cert, key) or (cert, key, password)");
+fn read_identity(value: &Bound<'_, PyAny>) -> PyResult<Identity> {
+    let wrong =
+        || PyTypeError::new_err("cert must be a path, (cert, key) or (archive, None, password)");
     let Ok(parts) = value.cast::<PyTuple>() else {
-        let path: PathBuf = value.extract().map_err(|_| wrong())?;
-        let chain = std::fs::read(&path)?;
-        let archive = path.extension().is_some_and(|end| end == "p12" || end == "pfx");
+        let file = Named::new(value.extract().map_err(|_| wrong())?)?;
+        let archive = file.path.extension().is_some_and(|end| end == "p12" || end == "pfx");
         return Ok(match archive {
-            true => Identity::Archive { archive: chain, password: String::new() },
-            false => Identity::Pem { key: chain.clone(), chain },
+            true => Identity::Archive { archive: file, password: String::new() },
+            false => Identity::Pem { chain: file.clone(), key: file },
         });
     };
     match parts.len() {
         2 => {
             let (chain, key): (PathBuf, PathBuf) = parts.extract().map_err(|_| wrong())?;
-            Ok(Identity::Pem { chain: std::fs::read(chain)?, key: std::fs::read(key)? })
+            Ok(Identity::Pem { chain: Named::new(chain)?, key: Named::new(key)? })
         }
         3 => {
-            let (chain, key, password): (PathBuf, Option<PathBuf>, String) =
+            let (file, key, password): (PathBuf, Option<PathBuf>, Option<String>) =
                 parts.extract().map_err(|_| wrong())?;
-            match key {
+            let file = Named::new(file)?;
+            match (key, password) {
                 // An archive holds its key.
-                None => Ok(Identity::Archive { archive: std::fs::read(chain)?, password }),
-                Some(_) => Err(PyValueError::new_err(
+                (None, password) => {
+                    let password = password.unwrap_or_default();
+                    Ok(Identity::Archive { archive: file, password })
+                }
+                (Some(key), None) => Ok(Identity::Pem { chain: file, key: Named::new(key)? }),
+                (Some(_), Some(_)) => Err(PyValueError::new_err(
                     "an encrypted key in PEM is not supported: give a PKCS#12 archive as (path, None, password)",
                 )),
             }

@@ -15,9 +15,10 @@ use super::{
     hub::{Hub, lock},
     task::{Task, Work},
 };
+use crate::forks;
 
-/// The runtime of the thread, and the process that it is in: a fork has no threads but the one that forked.
-static THREAD: Mutex<Option<(u32, Handle)>> = Mutex::new(None);
+/// The runtime of the thread, and the generation of its process: a fork has no threads but the one that forked.
+static THREAD: Mutex<Option<(u64, Handle)>> = Mutex::new(None);
 
 tokio::task_local! {
     static HUB: Arc<Hub>;
@@ -30,8 +31,8 @@ pub(super) fn hub() -> Option<Arc<Hub>> {
 
 fn handle() -> io::Result<Handle> {
     let thread = &mut *lock(&THREAD);
-    let process = std::process::id();
-    if let Some((_, handle)) = thread.as_ref().filter(|(own, _)| *own == process) {
+    let generation = forks::generation();
+    if let Some((_, handle)) = thread.as_ref().filter(|(own, _)| *own == generation) {
         return Ok(handle.clone());
     }
     let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -39,7 +40,7 @@ fn handle() -> io::Result<Handle> {
     thread::Builder::new()
         .name("mimus-io".into())
         .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
-    *thread = Some((process, handle.clone()));
+    *thread = Some((generation, handle.clone()));
     Ok(handle)
 }
 

@@ -7,9 +7,9 @@
 use std::{
     cell::RefCell,
     collections::{HashMap, VecDeque},
-    fmt, process,
+    fmt, mem,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Waker,
@@ -32,6 +32,7 @@ use super::{
     task::{Task, resolve},
     timers::Timers,
 };
+use crate::forks;
 
 /// How many polls one turn makes before the loop gets a turn of its own.
 const POLLS: usize = 256;
@@ -41,6 +42,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// All hubs, to be looked through.
+static HUBS: Mutex<Vec<Weak<Hub>>> = Mutex::new(Vec::new());
+
+/// How many of them have been shut.
 static CLOSED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -87,8 +92,8 @@ enum Means {
 pub(super) struct Hub {
     /// Never used twice, unlike addresses.
     id: u64,
-    /// The process that the loop runs in. A fork shares its selector.
-    process: u32,
+    /// Of the process that the loop runs in, whose selector a fork shares.
+    generation: u64,
     event_loop: Py<PyWeakrefReference>,
     /// Callbacks run in it, rather than in a copy of whoever's context happened to cause them.
     context: Py<PyAny>,
@@ -113,7 +118,7 @@ fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     FUNCTION.import(py, "asyncio", "get_running_loop")?.call0()
 }
 
-/// The hubs of all loops, as long as those live.
+/// The hubs by their loops, as long as those live.
 fn registry(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static REGISTRY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = REGISTRY.get_or_try_init(py, || {
@@ -156,6 +161,7 @@ pub(super) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Arc<Hub>)> 
         Err(_) => {
             sweep(py);
             let hub = Hub::of(&event_loop)?;
+            lock(&HUBS).push(Arc::downgrade(&hub));
             registry.set_item(&event_loop, Bound::new(py, Keeper(hub.clone()))?)?;
             hub
         }
@@ -172,19 +178,15 @@ pub(super) fn closed_so_far() -> u64 {
 
 /// Shuts the hubs of loops that have been closed: their sockets would never hear of anything again.
 pub(super) fn sweep(py: Python<'_>) {
-    let shut_closed = || -> PyResult<()> {
-        let keepers = registry(py)?.call_method0(intern!(py, "values"))?;
-        let keepers: Vec<Bound<'_, PyAny>> = keepers.try_iter()?.collect::<PyResult<_>>()?;
-        for keeper in keepers {
-            let hub = &keeper.cast::<Keeper>()?.get().0;
-            if hub.event_loop(py).is_none_or(|event_loop| is_closed(&event_loop)) {
-                hub.shut();
-            }
-        }
-        Ok(())
+    let hubs: Vec<Arc<Hub>> = {
+        let hubs = &mut *lock(&HUBS);
+        hubs.retain(|hub| hub.strong_count() > 0);
+        hubs.iter().filter_map(Weak::upgrade).collect()
     };
-    if let Err(error) = shut_closed() {
-        error.write_unraisable(py, None);
+    for hub in hubs {
+        if hub.event_loop(py).is_none_or(|event_loop| is_closed(&event_loop)) {
+            hub.shut();
+        }
     }
 }
 
@@ -214,7 +216,7 @@ impl Hub {
         let context = event_loop.py().import("contextvars")?.getattr("Context")?.call0()?;
         Ok(Arc::new(Hub {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            process: process::id(),
+            generation: forks::generation(),
             event_loop: PyWeakrefReference::new(event_loop)?.unbind(),
             context: context.unbind(),
             means,
@@ -245,7 +247,7 @@ impl Hub {
 
     /// Whether this is the process that the loop was made in, whose selector a fork shares.
     pub(super) fn is_ours(&self) -> bool {
-        self.process == process::id()
+        self.generation == forks::generation()
     }
 
     /// Runs `work` as (a part of) a turn of this hub's, and what came of it.
@@ -272,7 +274,7 @@ impl Hub {
 
     /// Takes an order, which is carried out at the end of the turn. Any thread may give one.
     pub(super) fn order(self: &Arc<Self>, order: Order) {
-        if self.shut.load(Ordering::Acquire) {
+        if self.shut.load(Ordering::Acquire) || !self.is_ours() {
             return;
         }
         lock(&self.inbox).orders.push_back(order);
@@ -421,7 +423,7 @@ impl Hub {
 
     /// Has the loop call back when the earliest timer fires.
     fn arm(self: &Arc<Self>, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some(at) = lock(&self.timers).to_arm() else { return Ok(()) };
+        let Some(at) = lock(&self.timers).next_to_arm() else { return Ok(()) };
         // Some loops count in milliseconds, and would be early.
         let wait = at.saturating_duration_since(Instant::now()).as_micros().div_ceil(1000);
         self.call_back(event_loop, Some(wait as f64 / 1000.0))
@@ -451,11 +453,17 @@ impl Hub {
             return;
         }
         CLOSED.fetch_add(1, Ordering::Relaxed);
-        let tasks = std::mem::take(&mut *lock(&self.tasks));
-        tasks.values().for_each(|task| task.abandon());
-        let timers = std::mem::take(&mut *lock(&self.timers));
-        let inbox = std::mem::take(&mut *lock(&self.inbox));
-        drop((tasks, timers, inbox));
+        let tasks = mem::take(&mut *lock(&self.tasks));
+        if self.is_ours() {
+            tasks.values().for_each(|task| task.abandon());
+        }
+        let timers = mem::take(&mut *lock(&self.timers));
+        let inbox = mem::take(&mut *lock(&self.inbox));
+        match self.is_ours() {
+            true => drop((tasks, timers, inbox)),
+            // To say goodbye is the parent's business.
+            false => mem::forget((tasks, timers, inbox)),
+        }
     }
 }
 

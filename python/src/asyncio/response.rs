@@ -213,6 +213,36 @@ impl AsyncResponse {
         Self::aiter_bytes(slf, None)
     }
 
+    /// Writes the body to a file, as it comes.
+    ///
+    /// Args:
+    ///     path: Where to; a file that is there is overwritten.
+    ///     progress: Called with the bytes so far, and those in all or None, after each piece.
+    ///
+    /// Returns:
+    ///     How many bytes were written, to be awaited.
+    ///
+    /// Raises:
+    ///     OSError: The file cannot be written.
+    ///     Error: The body did not come whole.
+    #[pyo3(signature = (path, *, progress=None))]
+    fn asave<'py>(
+        slf: &Bound<'py, Self>,
+        path: &Bound<'py, PyAny>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let total = match base.is_loaded(py) {
+            true => Some(base.loaded(py)?.as_bytes().len() as u64),
+            false => match &*base.body() {
+                Body::Open(incoming) => incoming.length(),
+                _ => None,
+            },
+        };
+        let save = py.import("mimus._save")?.getattr("save")?;
+        save.call1((slf, path, total, progress))
+    }
+
     /// Closes the response: what is left of its body is not read. The connection is kept where little is left.
     fn aclose(slf: Py<Self>) -> Call {
         Call::new("aclose", async move {

@@ -12,7 +12,7 @@ use mimus_net::{
     BoxFuture, Runtime, Socket,
     dial::SocketOptions,
     rt::{
-        Endpoint, Tokio,
+        Blocking, Endpoint, Tokio,
         evented::{self, Timer},
     },
 };
@@ -63,8 +63,9 @@ impl Runtime for Asyncio {
         }
     }
 
+    /// On a thread of its own: the idle ones of a pool would be missing in a fork, without its knowing.
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
-        blocking::unblock(work).detach();
+        Blocking.spawn_blocking(work);
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) -> Result<(), BoxFuture<'static, ()>> {

@@ -149,13 +149,17 @@ impl Source for Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        let wakers = [&self.0.reading, &self.0.writing].map(|side| lock(side).waker.take());
-        drop(wakers);
-        let is_watched = lock(&self.0.reading).watched || lock(&self.0.writing).watched;
+        let entry = &self.0;
         // The selector belongs to the process that made it, of which this may be a fork.
-        if is_watched && self.0.hub.is_ours() {
+        if !entry.hub.is_ours() {
+            return;
+        }
+        let wakers = [&entry.reading, &entry.writing].map(|side| lock(side).waker.take());
+        drop(wakers);
+        let is_watched = lock(&entry.reading).watched || lock(&entry.writing).watched;
+        if is_watched {
             // The loop forgets it before it is closed: the next may have its number.
-            self.0.hub.order(Order::Leave(self.0.clone()));
+            entry.hub.order(Order::Leave(entry.clone()));
         }
     }
 }

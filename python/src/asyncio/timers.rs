@@ -24,7 +24,7 @@ pub(super) struct Timers {
 
 impl Timers {
     /// When the loop is to call back, unless it will have done so by then.
-    pub(super) fn to_arm(&mut self) -> Option<Instant> {
+    pub(super) fn next_to_arm(&mut self) -> Option<Instant> {
         let (&(first, _), _) = self.queue.first_key_value()?;
         if self.armed.is_some_and(|armed| armed <= first) {
             return None;

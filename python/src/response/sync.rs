@@ -116,6 +116,9 @@ impl Response {
             }
             all = joined.into();
         }
+        if all.is_empty() && base.is_cut_short() {
+            return Err(base.consumed(py));
+        }
         let rest = all.split_off(all.len().min(wanted));
         self.reading().rest = rest;
         Ok(PyBytes::new(py, &all))

@@ -35,16 +35,22 @@ pub fn to_form<T: Serialize + ?Sized>(pairs: &T) -> Result<String, FormError> {
 /// # Errors
 /// As for [`to_form`]; `url` is then unchanged.
 pub fn append_query<T: Serialize + ?Sized>(url: &mut Url, pairs: &T) -> Result<(), FormError> {
-    let added = to_form(pairs)?;
-    if added.is_empty() {
-        return Ok(());
-    }
-    let query = match url.query() {
-        Some(query) if !query.is_empty() => format!("{query}&{added}"),
-        _ => added,
-    };
-    url.set_query(Some(&query));
+    append_query_text(url, &to_form(pairs)?);
     Ok(())
+}
+
+/// Adds `added`, encoded already, to the query `url` has.
+pub fn append_query_text(url: &mut Url, added: &str) {
+    if added.is_empty() {
+        return;
+    }
+    match url.query() {
+        Some(query) if !query.is_empty() => {
+            let query = format!("{query}&{added}");
+            url.set_query(Some(&query));
+        }
+        _ => url.set_query(Some(added)),
+    }
 }
 
 /// `value` as JSON.

@@ -12,7 +12,7 @@ mod text;
 pub use coding::{Coding, accept_encoding};
 pub use decode::{DecodeError, DecodeErrorKind, DecodeLimits, Decoder};
 pub use encode::encode;
-pub use form::{FormError, append_query, to_form};
+pub use form::{FormError, append_query, append_query_text, to_form};
 #[cfg(feature = "json")]
 pub use form::{from_json, to_json};
 pub use progress::{Meter, Observed, Observer, Progress};

@@ -223,7 +223,10 @@ impl Body {
         Self::new(Source::Chain(parts), length)
     }
 
-    fn with_length(mut self, length: u64) -> Self {
+    /// Announces how many bytes there are in all, of a body that does not say. One that then gives more or
+    /// fewer fails the request with [`LengthMismatch`].
+    #[must_use]
+    pub fn with_length(mut self, length: u64) -> Self {
         self.length = Some(length);
         self
     }

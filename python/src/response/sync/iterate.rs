@@ -32,7 +32,6 @@ impl Source {
         Source { response: response.clone().unbind(), stage: Stage::Fresh }
     }
 
-
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Bytes>> {
         if self.stage == Stage::Ended {
             return Ok(None);
