@@ -148,13 +148,15 @@ fuzz-smoke: deps ## each fuzz target for FUZZ_SECONDS
 	@scripts/fuzz-smoke.sh $(FUZZ_SECONDS)
 
 .PHONY: conformance
-conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h2, grpc, ws, sse, profiles; QUICK=1; MIMUS=curl
+conformance: deps ## against servers nobody here wrote: all areas, or ONLY=h1, h2, grpc, ws, sse, profiles, python; QUICK=1; MIMUS=curl
 	@scripts/deps.sh conformance
 	@if [ "$(MIMUS)" = target/debug/mimus ]; then $(CARGO) build -q --locked -p mimus-cli --bin mimus; fi
 	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -f conformance/grpc/Cargo.toml ]; then \
 		$(CARGO) build -q --locked -p mimus-conformance-grpc; fi
 	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -f conformance/ws/Cargo.toml ]; then \
 		$(CARGO) build -q --locked -p mimus-conformance-ws; fi
+	@if [ "$(MIMUS)" = target/debug/mimus ] && [ -n "$(filter python,$(or $(ONLY),python))" ]; then \
+		$(CARGO) build -q --locked -p mimus-python --features abi3; fi
 	@python3 conformance/run.py --client "$(MIMUS)" $(if $(QUICK),--quick) $(if $(WRITE),--write) $(ONLY)
 
 .PHONY: clean

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import mimus
+from conftest import running
 
 
 def connection(response):
@@ -187,3 +188,24 @@ def test_a_forked_child_has_connections_of_its_own(client, origin):
         assert len(streamed.content) == 2000000
     assert connection(client.get(origin.url("/get"))) == before
     assert connection(client.get(origin.url("/get", "tls-h2"))) == secure
+
+
+def test_a_call_keeps_what_its_client_trusts(origin, tmp_path):
+    both = tmp_path / "client.pem"
+    with running(tmp_path / "ca.pem", "--port", "tls-client-cert", "--client-out", str(both)) as own:
+        url = own.url("/get", "tls-client-cert")
+        with mimus.Client(verify=own.ca) as client:
+            with pytest.raises(mimus.Error):
+                client.get(url)
+            # Its authority is still the client's, and so is the way to say that nothing was meant.
+            first = client.get(url, cert=both)
+            assert first.ok and client.get(url, cert=(both, both), verify=None).ok
+            assert client.get(url, cert=both, verify=own.ca).reused
+            usual = client.get(own.url("/get", "https"))
+            assert client.get(own.url("/get", "https"), verify=own.ca).reused and not usual.reused
+        with mimus.Client(verify=own.ca, cert=both) as client:
+            assert client.get(url).ok
+            with pytest.raises(mimus.CertificateError):
+                client.get(origin.url("/get", "https"))
+    with pytest.raises(TypeError):
+        mimus.Client(cert=3)

@@ -51,7 +51,8 @@ class Suite(Server):
         if self.lab.client.is_curl:
             return None
         beside = Path(self.lab.client.program).parent
-        places = [Path(os.environ["MIMUS_PYTHON"])] if "MIMUS_PYTHON" in os.environ else [beside / name for name in BUILT]
+        named = os.environ.get("MIMUS_PYTHON")
+        places = [Path(named)] if named else [beside / name for name in BUILT]
         built = next((place for place in places if place.exists()), None)
         if built is None:
             raise Unavailable(f"the extension is not built: {places[0]} (cargo build -p mimus-python --features abi3)")

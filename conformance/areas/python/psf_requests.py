@@ -17,7 +17,7 @@ PLUGIN = Path(__file__).resolve().parent / "plugin"
 HANG = 900
 """Seconds that the whole suite may take."""
 
-FLOOR = 190
+FLOOR = 225
 """Of the tests that talk HTTP, at least so many pass."""
 
 # What fails, and why: none of it is forgotten, and none of it is hidden.
@@ -32,7 +32,8 @@ def run(lab, *selection: str) -> dict[str, dict]:
     """Runs what is selected of the suite: by test, whether it talks HTTP, and how it went."""
     suite = lab.server("psf-requests")
     results = suite.folder / "results.json"
-    environment = lab.client.environment({"RESULTS": str(results), "PYTHONPATH": str(PLUGIN), "NETRC": ""})
+    environment = lab.client.environment({"RESULTS": str(results), "PYTHONPATH": str(PLUGIN)})
+    environment.pop("REQUESTS_CA_BUNDLE", None)
     if suite.package is None:
         environment["KNOWN_GOOD"] = "1"
     else:

@@ -215,15 +215,8 @@ pub(crate) fn body_length(request: &Request) -> BodyLength {
         _ if request.body.has_trailers() => BodyLength::Chunked,
         Some(0) if !expects_content => BodyLength::None,
         Some(n) => BodyLength::Known(n),
-        // Who sends a stream may know what it does not tell.
-        None => announced(&request.fields).map_or(BodyLength::Chunked, BodyLength::Known),
+        None => BodyLength::Chunked,
     }
-}
-
-/// The length that the user's own field announces, if the same fields do not ask for the chunked coding.
-fn announced(fields: &Fields) -> Option<u64> {
-    let length = fields.get("content-length").filter(|_| !fields.contains("transfer-encoding"))?;
-    std::str::from_utf8(length).ok()?.parse().ok()
 }
 
 /// What frames the body (RFC 9112 section 6), unless the user wrote a field that does; whether that

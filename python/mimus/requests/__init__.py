@@ -13,7 +13,6 @@ it is. An adapter takes `mimus.Client`'s own options: `session.mount("https://",
 from __future__ import annotations
 
 import importlib
-import logging
 from typing import Any
 
 from mimus import __version__
@@ -35,7 +34,7 @@ from . import (
 )
 from .api import delete, get, head, options, patch, post, put, request
 from .exceptions import (
-    ConnectionError,  # noqa: A004
+    ConnectionError,
     ConnectTimeout,
     FileModeWarning,
     HTTPError,
@@ -49,8 +48,6 @@ from .exceptions import (
 from .models import PreparedRequest, Request, Response
 from .sessions import Session, session
 from .status_codes import codes
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # Asked for by few, and not imported for the rest.
 _LAZY = ("help", "packages")

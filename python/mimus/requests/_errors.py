@@ -14,10 +14,13 @@ _HALF_A_HEAD = "closed inside a head"
 
 
 def send_error(error: Exception, request: Any, proxied: bool = False) -> Exception:
-    """What to raise for `error`, on whose account there is no answer to `request`. `proxied`: a proxy was to be used."""
+    """What to raise for `error`, because of which there is no answer to `request`. `proxied`: a proxy was asked."""
     if not isinstance(error, mimus.Error):
         return error
     kind, phase, text = error.kind, error.phase, str(error)
+    if phase == "body":
+        return body_error(error, request)
+    new: exceptions.RequestException
     match kind:
         case "timeout":
             new = _timeout(error)
@@ -33,14 +36,14 @@ def send_error(error: Exception, request: Any, proxied: bool = False) -> Excepti
             new = exceptions.BrokenAnswer(error)
         case "request" if isinstance(error, mimus.InvalidURL):
             new = exceptions.InvalidURL(text)
-        case "request":
+        case "request" if phase is None:
             new = exceptions.InvalidHeader(text)
+        case "request":
+            new = exceptions.RequestException(error)
         case "closed" | "io" | "reset" | "protocol" | "not-offered":
             new = exceptions.ConnectionError(error)
         case _:
-            new = body_error(error, request)
-    if phase == "body":
-        new = body_error(error, request)
+            return body_error(error, request)
     new.request = request
     return new
 
@@ -56,7 +59,7 @@ def _timeout(error: mimus.Error) -> exceptions.RequestException:
 
 
 def body_error(error: Exception, request: Any) -> Exception:
-    """What to raise for `error`, on whose account the answer to `request` has no body, or half of one."""
+    """What to raise for `error`, because of which the answer to `request` has no body, or half of one."""
     if isinstance(error, mimus.Error):
         if isinstance(error, mimus.RequestTimeout):
             new: Exception = exceptions.ConnectionError(TimeoutError(f"Read timed out: {error}"))

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ._internal_utils import to_native_string
-from .utils import check_header_validity, guess_filename, to_key_val_list
+from .utils import check_header_validity, each_value, guess_filename, to_key_val_list
 
 # What the WHATWG's HTML standard has browsers do to names, section 4.10.21.8.
 _ESCAPED = str.maketrans({"\n": "%0A", "\r": "%0D", '"': "%22"})
@@ -49,9 +49,7 @@ def fields_of(data: Any, files: Any) -> list[Field]:
     """What `data` and `files` of a request say: values first, then files."""
     fields = []
     for name, values in to_key_val_list(data or {}) or ():
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-            values = [values]  # noqa: PLW2901
-        fields += [Field(name, value) for value in values if value is not None]
+        fields += [Field(name, value) for value in each_value(values) if value is not None]
     fields += [field for name, value in to_key_val_list(files or {}) or () if (field := _file(name, value))]
     return fields
 
@@ -61,7 +59,7 @@ def _file(name: Any, value: Any) -> Field | None:
     kind = headers = None
     if isinstance(value, (tuple, list)):
         filename, content, *more = value
-        kind, headers = (more + [None, None])[:2]
+        kind, headers = [*more, None, None][:2]
     else:
         filename, content = guess_filename(value) or name, value
     if content is None:

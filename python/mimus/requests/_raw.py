@@ -63,14 +63,21 @@ class HTTPHeaderDict(CaseInsensitiveDict):
 
 def fields(headers: mimus.Headers) -> HTTPHeaderDict:
     """Of what the native client has read. Bytes beyond ASCII are ISO 8859-1, as they are in requests."""
-    found = HTTPHeaderDict(headers.pairs())
-    if all(value.isascii() for _, value in found._store.values()):
-        return found
-    return HTTPHeaderDict((name.decode("latin1"), value.decode("latin1")) for name, value in headers.raw)
+    pairs = headers.pairs()
+    found = HTTPHeaderDict()
+    store = found._store
+    ascii_only = True
+    for pair in pairs:
+        store[pair[0].lower()] = pair
+        ascii_only = ascii_only and pair[1].isascii()
+    if not ascii_only:
+        pairs = [(name.decode("latin1"), value.decode("latin1")) for name, value in headers.raw]
+    # Seldom does a field come twice.
+    return found if ascii_only and len(store) == len(pairs) else HTTPHeaderDict(pairs)
 
 
-class HTTPResponse(io.IOBase):
-    """An answer that can be read like a file.
+class HTTPResponse:
+    """An answer that can be read like a file: `io` takes it for one of its own.
 
     `native` is the `mimus.Response`: its TLS, timings and addresses are there. Without `decode_content` reading gives
     the bytes as they were sent.
@@ -80,12 +87,25 @@ class HTTPResponse(io.IOBase):
         self.native = native
         self.status: int = native.status
         self.reason: str = native.reason
-        self.headers = fields(native.headers)
+        self._headers: HTTPHeaderDict | None = None
         self.decode_content = False
         self._ended = read
+        self._closed = False
         self._pieces: Iterator[bytes | memoryview] | None = None
         self._rest = b""
         self._position = 0
+
+    @property
+    def headers(self) -> HTTPHeaderDict:
+        """The header fields."""
+        if self._headers is None:
+            self._headers = fields(self.native.headers)
+        return self._headers
+
+    @property
+    def until_head(self) -> float:
+        """Seconds until the head began to come."""
+        return self.native.timings.first_byte or 0.0
 
     @property
     def version(self) -> int:
@@ -95,7 +115,7 @@ class HTTPResponse(io.IOBase):
     @property
     def version_string(self) -> str:
         """Of HTTP, as it is written."""
-        return self.native.http_version
+        return str(self.native.http_version)
 
     @property
     def url(self) -> str:
@@ -111,11 +131,37 @@ class HTTPResponse(io.IOBase):
     def getheaders(self) -> HTTPHeaderDict:
         return self.headers
 
-    def getheader(self, name: str, default: str | None = None) -> str | None:
+    def getheader(self, name: str, default: str | None = None) -> Any:
         return self.headers.get(name, default)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
 
     def readable(self) -> bool:
         return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return False
+
+    def isatty(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def fileno(self) -> int:
+        raise io.UnsupportedOperation("an answer has no descriptor of its own")
+
+    def __enter__(self) -> HTTPResponse:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
 
     def isclosed(self) -> bool:
         """Whether there is nothing to read any more."""
@@ -153,6 +199,30 @@ class HTTPResponse(io.IOBase):
         self._position += len(piece)
         return piece
 
+    def readline(self, size: int | None = -1) -> bytes:
+        """The next line with its end, or `size` bytes of it."""
+        parts: list[bytes] = []
+        left = -1 if size is None else size
+        while left and (piece := self._next(None)):
+            end = piece.find(b"\n") + 1 or len(piece)
+            end = end if left < 0 else min(end, left)
+            parts.append(piece[:end])
+            self._rest = piece[end:]
+            left -= end if left > 0 else 0
+            if piece[end - 1 : end] == b"\n":
+                break
+        line = b"".join(parts)
+        self._position += len(line)
+        return line
+
+    def readlines(self, hint: int | None = -1) -> list[bytes]:
+        """All lines, or those that begin within `hint` bytes."""
+        lines, size = [], 0
+        while (not hint or hint < 0 or size < hint) and (line := self.readline()):
+            lines.append(line)
+            size += len(line)
+        return lines
+
     def readinto(self, buffer: Any) -> int:
         data = self.read1(len(buffer))
         buffer[: len(data)] = data
@@ -178,15 +248,15 @@ class HTTPResponse(io.IOBase):
         if self._rest:
             piece, self._rest = self._rest, b""
             return piece
-        if self._ended or self.closed:
+        if self._ended or self._closed:
             return b""
         if self._pieces is None:
             decode = self.decode_content if decode_content is None else decode_content
             self._pieces = self.native.iter_bytes() if decode else self.native.iter_raw()
-        for piece in self._pieces:
-            if piece:
-                # What is not decoded is the native client's own memory.
-                return piece if type(piece) is bytes else bytes(piece)
+        for own in self._pieces:
+            if own:
+                # What is not decoded is the native client's memory.
+                return own if type(own) is bytes else bytes(own)
         self._ended = True
         return b""
 
@@ -203,5 +273,8 @@ class HTTPResponse(io.IOBase):
             self.native.close()
 
     def close(self) -> None:
+        self._closed = True
         self.release_conn()
-        super().close()
+
+
+io.IOBase.register(HTTPResponse)

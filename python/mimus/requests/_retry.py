@@ -170,8 +170,8 @@ class Retry:
         failed = len(self.history)
         if failed <= 1:
             return 0
-        wait = self.backoff_factor * 2 ** (failed - 1) + random.random() * self.backoff_jitter  # noqa: S311
-        return max(0.0, min(self.backoff_max, wait))
+        wait = self.backoff_factor * 2 ** (failed - 1) + random.random() * self.backoff_jitter
+        return float(max(0.0, min(self.backoff_max, wait)))
 
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds of a `Retry-After` (RFC 9110 section 10.2.3). Raises `ValueError`."""
@@ -179,7 +179,7 @@ class Retry:
             seconds = float(retry_after)
         else:
             seconds = email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time()
-        return min(max(seconds, 0.0), self.retry_after_max)
+        return float(min(max(seconds, 0.0), self.retry_after_max))
 
     def get_retry_after(self, response: Any) -> float | None:
         """Seconds that the server asks to wait for."""
@@ -221,7 +221,6 @@ def theirs(retries: Any, error: Exception) -> Exception:
     """`error` as the rules of `retries` know it: those of urllib3 go by its own exceptions."""
     if isinstance(retries, Retry):
         return error
-    known = importlib.import_module(f"{type(retries).__module__.partition('.')[0]}.exceptions")
-    if _cause(error) == "connect":
-        return known.ConnectTimeoutError(str(error))
-    return known.ProtocolError(str(error))
+    known: Any = importlib.import_module(f"{type(retries).__module__.partition('.')[0]}.exceptions")
+    kind: type[Exception] = known.ConnectTimeoutError if _cause(error) == "connect" else known.ProtocolError
+    return kind(str(error))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import quote, urlunsplit
 
@@ -71,6 +70,8 @@ def parse_url(url: str) -> Url:
 def _host(host: str, url: str) -> str:
     if not host.startswith("["):
         return host.lower()
+    from ipaddress import IPv6Address  # seldom needed, and slow to import
+
     address, percent, zone = host[1:-1].partition("%")
     try:
         IPv6Address(address)

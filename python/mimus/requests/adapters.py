@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,15 +15,15 @@ from . import _retry
 from ._errors import send_error
 from ._raw import HTTPResponse
 from ._retry import MaxRetryError, ResponseError, Retry
+from ._urls import parse_url
 from .auth import _basic_auth_str
 from .cookies import extract_cookies_to_jar
-from .exceptions import InvalidProxyURL, InvalidURL, RetryError
+from .exceptions import InvalidHeader, InvalidProxyURL, InvalidURL, RetryError, SSLError
 from .models import Response
 from .structures import CaseInsensitiveDict
 from .utils import (
     get_auth_from_url,
     get_encoding_from_headers,
-    parse_url,
     prepend_scheme_if_needed,
     rewind_body,
     select_proxy,
@@ -34,6 +34,9 @@ DEFAULT_POOLBLOCK = False
 DEFAULT_POOLSIZE = 10
 DEFAULT_RETRIES = 0
 DEFAULT_POOL_TIMEOUT = None
+
+# What is read of a file that is sent in chunks, in bytes.
+_PIECE = 1 << 16
 
 # All that the native client would do beyond an exchange is a session's here.
 _BARE: dict[str, Any] = {
@@ -92,13 +95,13 @@ def _tls(verify: Any, cert: Any) -> dict[str, Any]:
     elif os.path.exists(verify):
         options = {"verify": verify}
     else:
-        raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {verify}")
+        raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {verify!s}")
     if cert:
         chain, key = (cert, None) if isinstance(cert, (str, bytes, os.PathLike)) else cert
         if not os.path.exists(chain):
-            raise OSError(f"Could not find the TLS certificate file, invalid path: {chain}")
+            raise OSError(f"Could not find the TLS certificate file, invalid path: {chain!s}")
         if key is not None and not os.path.exists(key):
-            raise OSError(f"Could not find the TLS key file, invalid path: {key}")
+            raise OSError(f"Could not find the TLS key file, invalid path: {key!s}")
         options["cert"] = chain if key is None else (chain, key)
     return options
 
@@ -118,21 +121,24 @@ def _limits(timeout: Any) -> mimus.Timeout | None:
         except ValueError:
             raise ValueError(f"timeout {timeout!r} must be a number, or a pair of them: (connect, read)") from None
     elif hasattr(timeout, "connect_timeout"):
-        # urllib3's, whose own total is not told to anybody before it runs.
-        connect, read = timeout.connect_timeout, getattr(timeout, "_read", None)
-        total = getattr(timeout, "total", None)
-        if total is not None:
-            read = min(total, read) if isinstance(read, (int, float)) else total
-        read = read if isinstance(read, (int, float)) else None
+        connect, read = _of_urllib3(timeout)
     else:
         connect = read = timeout
     for limit in (connect, read):
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float))):
+        if limit is None:
+            continue
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)):
             raise ValueError(f"timeout {limit!r} must be an int, float or None")
-    try:
-        return _timeout(connect, read)
-    except ValueError as error:
-        raise ValueError(f"timeout {timeout!r} must be an int, float or None, and not negative") from error
+        if limit <= 0:
+            raise ValueError(f"timeout {limit!r} must be more than 0; None is without end")
+    return _timeout(connect, read)
+
+
+def _of_urllib3(timeout: Any) -> tuple[float | None, float | None]:
+    """The parts of urllib3's `Timeout`, in which what is not set is an object of its own."""
+    connect, read, total = timeout.connect_timeout, getattr(timeout, "_read", None), timeout.total
+    limits = [limit for limit in (read, total) if isinstance(limit, (int, float)) and limit > 0]
+    return connect if isinstance(connect, (int, float)) else None, min(limits, default=None)
 
 
 class BaseAdapter:
@@ -197,7 +203,7 @@ class HTTPAdapter(BaseAdapter):
         self.init_poolmanager(self._pool_connections, self._pool_maxsize, block=self._pool_block, **self._options)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any) -> None:
-        """Sets `poolmanager`. `pool_kwargs` are `mimus.Client`'s arguments; urllib3's, an SSL context for one, are not."""
+        """Sets `poolmanager`. `pool_kwargs` are `mimus.Client`'s arguments, and not urllib3's such as `ssl_context`."""
         most = maxsize if block and maxsize else None
         limits = mimus.Limits(max_connections_per_host=most, max_idle_per_host=maxsize)
         self._pool_kwargs = {"limits": limits, **pool_kwargs}
@@ -236,7 +242,8 @@ class HTTPAdapter(BaseAdapter):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The host that a request goes to, and how to do TLS with it."""
         parts = urlsplit(request.url)
-        return {"scheme": parts.scheme.lower(), "host": parts.hostname, "port": parts.port}, {"verify": verify, "cert": cert}
+        host = {"scheme": parts.scheme.lower(), "host": parts.hostname, "port": parts.port}
+        return host, {"verify": verify, "cert": cert}
 
     def get_connection_with_tls_context(
         self, request: Any, verify: Any, proxies: Mapping[str, str] | None = None, cert: Any = None
@@ -265,7 +272,7 @@ class HTTPAdapter(BaseAdapter):
         """What a request asks for: the path and query, or of a proxy that forwards the whole URL."""
         proxy = _proxy(request.url, proxies)
         if proxy is None or proxy.startswith("socks") or urlsplit(request.url).scheme == "https":
-            return request.path_url
+            return str(request.path_url)
         return urldefragauth(request.url)
 
     def add_headers(self, request: Any, **kwargs: Any) -> None:
@@ -292,38 +299,54 @@ class HTTPAdapter(BaseAdapter):
             OSError: A file of certificates is not there.
             ValueError: The timeout is none.
         """
-        proxy = _proxy(request.url, proxies) if proxies else None
         try:
-            client = self._client(request.url, proxy, verify, cert)
-        except mimus.Error as error:
-            raise _refused(error, request, proxy) from error
+            client = self.get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
+        except mimus.InvalidURL as refused:
+            raise InvalidProxyURL(str(refused), request=request) from refused
+        except mimus.Error as refused:
+            raise SSLError(refused, request=request) from refused
         self.add_headers(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
         arguments = _arguments(request, stream, timeout)
-        retries = self.max_retries
-        while True:
-            raw = error = None
-            try:
-                raw = HTTPResponse(client.request(request.method, request.url, **arguments), read=not stream)
-            except mimus.Error as failed:
-                error = failed
-            if raw is not None and (retries is _retry.NONE or not _asks_again(retries, request, raw)):
-                break
-            retries = _next(retries, request, raw, error, proxy)
-            if retries is None:
-                break
-            retries.sleep(raw)
-            if request._body_position is not None:
-                rewind_body(request)
+        raw = self._attempt(client, request, arguments, proxies)
         response = self.build_response(request, raw)
         if not stream:
             response._content = raw.native.content
             response._content_consumed = True
         return response
 
+    def _attempt(self, client: mimus.Client, request: Any, arguments: dict[str, Any], proxies: Any) -> HTTPResponse:
+        """Sends as often as `max_retries` lets it."""
+        retries = self.max_retries
+        while True:
+            raw: HTTPResponse | None = None
+            error: mimus.Error | None = None
+            try:
+                native = client.request(request.method, request.url, **arguments)
+                raw = HTTPResponse(native, read=not arguments["stream"])
+            except mimus.Error as failed:
+                error = failed
+            if raw is not None and (retries is _retry.NONE or not _asks_again(retries, request, raw)):
+                return raw
+            try:
+                retries = _less(retries, request, raw, error, proxies)
+            except _Enough as last:
+                return last.raw
+            retries.sleep(raw)
+            if request._body_position is not None:
+                rewind_body(request)
+                arguments["content"] = _content(request)
+
+
+class _Enough(Exception):
+    """The last answer will do, as no retry is left."""
+
+    def __init__(self, raw: HTTPResponse) -> None:
+        self.raw = raw
+
 
 def _proxy(url: str, proxies: Mapping[str, str] | None) -> str | None:
     """The proxy for a URL. Raises `InvalidProxyURL`."""
-    proxy = select_proxy(url, proxies)
+    proxy = select_proxy(url, proxies) if proxies else None
     if not proxy:
         return None
     try:
@@ -336,45 +359,54 @@ def _proxy(url: str, proxies: Mapping[str, str] | None) -> str | None:
     return proxy
 
 
-def _refused(error: mimus.Error, request: Any, proxy: str | None) -> Exception:
-    if proxy is not None and isinstance(error, mimus.InvalidURL):
-        return InvalidProxyURL(str(error), request=request)
-    return send_error(error, request, proxy is not None)
-
-
 def _arguments(request: Any, stream: bool, timeout: Any) -> dict[str, Any]:
     """What the native client is told."""
     headers = request.headers
     pairs = headers._store.values() if type(headers) is CaseInsensitiveDict else headers.items()
     arguments: dict[str, Any] = {
-        "headers": [pair if _plain(pair[1]) else (pair[0], pair[1].encode("latin1")) for pair in pairs],
+        "headers": [pair if type(pair[1]) is bytes or pair[1].isascii() else _bytes(pair) for pair in pairs],
         "timeout": _limits(timeout),
         "stream": stream,
     }
     if request.body is not None:
-        arguments["content"] = request.body
+        arguments["content"] = _content(request)
     return arguments
 
 
-def _plain(value: Any) -> bool:
+def _content(request: Any) -> Any:
+    body = request.body
+    # The native client knows the length of more files than requests does, and would not send those in chunks.
+    return _pieces(body) if "Transfer-Encoding" in request.headers and hasattr(body, "read") else body
+
+
+def _pieces(file: Any) -> Iterator[Any]:
+    while piece := file.read(_PIECE):
+        yield piece
+
+
+def _bytes(pair: tuple[str, Any]) -> tuple[str, bytes]:
     # Text beyond ASCII goes in ISO 8859-1, as http.client sends it; the native client's would be UTF-8.
-    return not isinstance(value, str) or value.isascii()
+    name, value = pair
+    try:
+        return name, value.encode("latin1") if isinstance(value, str) else bytes(value)
+    except UnicodeEncodeError as error:
+        raise InvalidHeader(f"header {name!r}: {error}") from error
 
 
 def _asks_again(retries: Any, request: Any, raw: HTTPResponse) -> bool:
-    return retries.is_retry(request.method, raw.status, "retry-after" in raw.headers)
+    return bool(retries.is_retry(request.method, raw.status, "retry-after" in raw.headers))
 
 
-def _next(retries: Any, request: Any, raw: Any, error: Any, proxy: str | None) -> Any:
-    """The retries that are left after an attempt; `None` for none, where the answer will do. Raises what to raise."""
+def _less(retries: Any, request: Any, raw: HTTPResponse | None, error: mimus.Error | None, proxies: Any) -> Any:
+    """The retries that are left after an attempt. Raises what to raise, or `_Enough`, if there is none."""
     cause = None if error is None else _retry.theirs(retries, error)
     try:
         left = retries.increment(request.method, request.url, response=raw, error=cause, _pool=None)
     except Exception as spent:
         if error is not None:
-            raise send_error(error, request, proxy is not None) from error
-        if not retries.raise_on_status:
-            return None
+            raise send_error(error, request, _proxy(request.url, proxies) is not None) from error
+        if raw is not None and not retries.raise_on_status:
+            raise _Enough(raw) from None
         raise RetryError(spent, request=request) from spent
     if raw is not None:
         raw.drain_conn()

@@ -11,7 +11,8 @@ from .models import Response
 def request(method: str, url: Any, **kwargs: Any) -> Response:
     """Sends a request; the arguments are those of `Session.request`."""
     with sessions.Session() as session:
-        return session.request(method=method, url=url, **kwargs)
+        response: Response = session.request(method=method, url=url, **kwargs)
+        return response
 
 
 def get(url: Any, params: Any = None, **kwargs: Any) -> Response:

@@ -35,13 +35,15 @@ _ATTEMPTS = 2
 
 def _basic_auth_str(username: Any, password: Any) -> str:
     """What `Authorization` says for Basic. Text goes in ISO 8859-1, and bytes as they are."""
-    parts = []
-    for part in (username, password):
-        if not isinstance(part, (str, bytes)):
-            warnings.warn(f"credentials must be str or bytes, not {type(part).__name__}", DeprecationWarning, 3)
-            part = str(part)  # noqa: PLW2901
-        parts.append(part.encode("latin1") if isinstance(part, str) else part)
-    return "Basic " + b64encode(b":".join(parts)).decode("ascii")
+    return "Basic " + b64encode(_credential(username) + b":" + _credential(password)).decode("ascii")
+
+
+def _credential(part: Any) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    if not isinstance(part, str):
+        warnings.warn(f"credentials must be str or bytes, not {type(part).__name__}", DeprecationWarning, 4)
+    return str(part).encode("latin1")
 
 
 class AuthBase:

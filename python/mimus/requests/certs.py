@@ -12,9 +12,9 @@ def where() -> str:
     It tells only. Without `verify=`, Mimus trusts what it trusts everywhere else.
     """
     try:
-        from certifi import where as of_certifi  # noqa: PLC0415
+        from certifi import where as of_certifi
     except ImportError:
-        import ssl  # noqa: PLC0415
+        import ssl
 
         return ssl.get_default_verify_paths().cafile or ""
     return of_certifi()

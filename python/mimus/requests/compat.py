@@ -25,7 +25,7 @@ from urllib.parse import (
     urlsplit,
     urlunparse,
 )
-from urllib.request import (
+from urllib.request import (  # type: ignore[attr-defined]
     getproxies,
     getproxies_environment,
     parse_http_list,
@@ -39,8 +39,8 @@ is_urllib3_1 = False
 has_simplejson = False
 
 builtin_str = str
-str = str  # noqa: A001, PLW0127
-bytes = bytes  # noqa: A001, PLW0127
+str = str
+bytes = bytes
 basestring = (str, bytes)
 numeric_types = (int, float)
 integer_types = (int,)

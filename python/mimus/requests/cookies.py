@@ -27,7 +27,7 @@ class MockRequest:
     def __init__(self, request: Any) -> None:
         self._r = request
         self._new_headers: dict[str, str] = {}
-        url = urlsplit(request.url)
+        url = urlsplit(str(request.url))
         self.type = url.scheme
         self.origin_req_host = self.host = url.netloc
         self.unverifiable = True
@@ -43,10 +43,10 @@ class MockRequest:
 
     def get_full_url(self) -> str:
         # A `Host` of the caller's is whose cookies they are.
-        host = self._r.headers.get("Host")
+        url, host = str(self._r.url), self._r.headers.get("Host")
         if not host:
-            return self._r.url
-        return urlunsplit(urlsplit(self._r.url)._replace(netloc=to_native_string(host, "utf-8")))
+            return url
+        return urlunsplit(urlsplit(url)._replace(netloc=to_native_string(host, "utf-8")))
 
     def is_unverifiable(self) -> bool:
         return self.unverifiable
@@ -54,7 +54,7 @@ class MockRequest:
     def has_header(self, name: str) -> bool:
         return name in self._r.headers or name in self._new_headers
 
-    def get_header(self, name: str, default: str | None = None) -> str | None:
+    def get_header(self, name: str, default: str | None = None) -> Any:
         return self._r.headers.get(name, self._new_headers.get(name, default))
 
     def add_header(self, key: str, val: str) -> None:
@@ -104,7 +104,7 @@ def remove_cookie_by_name(cookiejar: Any, name: str, domain: str | None = None, 
             cookiejar.clear(cookie.domain, cookie.path, cookie.name)
 
 
-class RequestsCookieJar(cookielib.CookieJar, MutableMapping):
+class RequestsCookieJar(cookielib.CookieJar, MutableMapping[str, Any]):  # type: ignore[misc]
     """A `CookieJar` that is also a mapping of names to values.
 
     A name that several domains or paths have set is a `CookieConflictError`, unless `get` and `set` are told which.
@@ -197,7 +197,7 @@ class RequestsCookieJar(cookielib.CookieJar, MutableMapping):
     def __delitem__(self, name: str) -> None:
         remove_cookie_by_name(self, name)
 
-    def update(self, other: Any = (), /, **kwargs: Any) -> None:  # type: ignore[override]
+    def update(self, other: Any = (), /, **kwargs: Any) -> None:
         """Takes the cookies of another jar, or the names and values of a mapping."""
         if isinstance(other, cookielib.CookieJar):
             for cookie in other:
@@ -318,6 +318,8 @@ def merge_cookies(cookiejar: Any, cookies: Any) -> Any:
     """Adds the cookies of a jar, or those of a mapping that are not there yet."""
     if not isinstance(cookiejar, cookielib.CookieJar):
         raise ValueError("cookies can be added to a CookieJar only")
+    if type(cookies) is RequestsCookieJar and not cookies._cookies:
+        return cookiejar
     if isinstance(cookies, cookielib.CookieJar):
         for cookie in cookies:
             cookiejar.set_cookie(copy.copy(cookie))

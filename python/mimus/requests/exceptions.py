@@ -46,7 +46,7 @@ class HTTPError(RequestException):
     """The status says that the client or the server failed."""
 
 
-class ConnectionError(RequestException, builtins.ConnectionError):  # noqa: A001
+class ConnectionError(RequestException, builtins.ConnectionError):
     """There was no connection, or it was lost."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json as complexjson
 from collections.abc import Callable, Iterator, Mapping
+from http import cookiejar as cookielib
 from io import UnsupportedOperation
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -15,13 +16,14 @@ from ._internal_utils import to_native_string
 from ._urls import prepared_url
 from .auth import CONTENT_TYPE_FORM_URLENCODED, HTTPBasicAuth
 from .compat import char_detection
-from .cookies import _copy_cookie_jar, cookiejar_from_dict, cookielib, get_cookie_header
+from .cookies import _copy_cookie_jar, cookiejar_from_dict, get_cookie_header
 from .exceptions import HTTPError, InvalidJSONError, JSONDecodeError, StreamConsumedError
 from .hooks import default_hooks
 from .status_codes import codes
 from .structures import CaseInsensitiveDict
 from .utils import (
     check_header_validity,
+    each_value,
     get_auth_from_url,
     guess_json_utf,
     iter_slices,
@@ -60,9 +62,7 @@ class RequestEncodingMixin:
             return data
         pairs = []
         for name, values in to_key_val_list(data) or ():
-            if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-                values = [values]  # noqa: PLW2901
-            pairs += [(name, value) for value in values if value is not None]
+            pairs += [(name, value) for value in each_value(values) if value is not None]
         return urlencode(pairs)
 
     @staticmethod
@@ -211,10 +211,12 @@ class PreparedRequest(RequestEncodingMixin, RequestHooksMixin):
         self.headers = CaseInsensitiveDict()
         if not headers:
             return
+        store = self.headers._store
         for item in headers.items():
             check_header_validity(item)
             name, value = item
-            self.headers[name if type(name) is str else to_native_string(name)] = value
+            name = name if type(name) is str else to_native_string(name)
+            store[name.lower()] = name, value
 
     def prepare_body(self, data: Any, files: Any, json: Any = None) -> None:
         """Sets the body: of `files` and `data`, of `data`, or else of `json`, and the fields that tell of it."""
@@ -467,8 +469,8 @@ class Response:
             return ""
         try:
             return str(content, self.encoding or self.apparent_encoding or "utf-8", errors="replace")
-        except (LookupError, TypeError):
-            # The head names an encoding that does not exist.
+        except (LookupError, TypeError, ValueError):
+            # The head names an encoding that does not exist, or one that is not for text.
             return str(content, errors="replace")
 
     def json(self, **kwargs: Any) -> Any:
@@ -514,4 +516,3 @@ class Response:
         release = getattr(self.raw, "release_conn", None)
         if release is not None:
             release()
-

@@ -7,14 +7,23 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from http import cookiejar as cookielib
 from typing import Any
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from ._internal_utils import to_native_string
+from ._urls import requote_uri
 from .adapters import HTTPAdapter
 from .auth import _basic_auth_str
-from .cookies import RequestsCookieJar, cookiejar_from_dict, cookielib, extract_cookies_to_jar, merge_cookies
-from .exceptions import ChunkedEncodingError, ContentDecodingError, InvalidSchema, TooManyRedirects
+from .cookies import RequestsCookieJar, cookiejar_from_dict, extract_cookies_to_jar, merge_cookies
+from .exceptions import (
+    ChunkedEncodingError,
+    ContentDecodingError,
+    InvalidSchema,
+    InvalidURL,
+    RequestException,
+    TooManyRedirects,
+)
 from .hooks import default_hooks, dispatch_hook
 from .models import DEFAULT_REDIRECT_LIMIT, REDIRECT_STATI, PreparedRequest, Request
 from .status_codes import codes
@@ -25,7 +34,6 @@ from .utils import (
     get_auth_from_url,
     get_environ_proxies,
     get_netrc_auth,
-    requote_uri,
     resolve_proxies,
     rewind_body,
     to_key_val_list,
@@ -33,6 +41,7 @@ from .utils import (
 
 preferred_clock = time.perf_counter
 
+_MAPPINGS = (dict, CaseInsensitiveDict, OrderedDict)
 _OF_BODY = ("Content-Length", "Content-Type", "Transfer-Encoding")
 
 
@@ -42,14 +51,23 @@ def merge_setting(request_setting: Any, session_setting: Any, dict_class: Any = 
         return request_setting
     if request_setting is None:
         return session_setting
-    if not (isinstance(session_setting, Mapping) and isinstance(request_setting, Mapping)):
+    if not (_is_mapping(session_setting) and _is_mapping(request_setting)):
         return request_setting
-    merged = dict_class(session_setting if isinstance(session_setting, dict_class) else to_key_val_list(session_setting))
+    if not (session_setting or request_setting):
+        return dict_class()
+    own = session_setting if isinstance(session_setting, dict_class) else to_key_val_list(session_setting)
+    merged = dict_class(own)
     if request_setting:
         merged.update(to_key_val_list(request_setting))
-    for name in [name for name, value in merged.items() if value is None]:
-        del merged[name]
+    for name, value in list(merged.items()):
+        if value is None:
+            del merged[name]
     return merged
+
+
+def _is_mapping(setting: Any) -> bool:
+    # To ask the abstract class takes longer than all else here.
+    return type(setting) in _MAPPINGS or isinstance(setting, Mapping)
 
 
 def merge_hooks(request_hooks: Any, session_hooks: Any, dict_class: Any = OrderedDict) -> Any:
@@ -75,7 +93,7 @@ class SessionRedirectMixin:
         """Where an answer leads, as it says it, or `None`."""
         if not resp.is_redirect:
             return None
-        location = resp.headers["location"]
+        location: str = resp.headers["location"]
         try:
             # Fields are read as ISO 8859-1; who writes more than ASCII writes UTF-8.
             return location.encode("latin1").decode("utf8")
@@ -83,7 +101,7 @@ class SessionRedirectMixin:
             return location
 
     def should_strip_auth(self, old_url: str, new_url: str) -> bool:
-        """Whether credentials for one URL are not for the other: not for other hosts and ports, and never without TLS."""
+        """Whether credentials for one URL are not for the other: another host or port, or TLS no more."""
         old, new = urlsplit(old_url), urlsplit(new_url)
         if old.hostname != new.hostname:
             return True
@@ -112,17 +130,25 @@ class SessionRedirectMixin:
         Raises `TooManyRedirects`.
         """
         followed: list[Any] = []
-        fragment = urlsplit(req.url).fragment  # type: ignore[type-var]
+        fragment = None
         while target := self.get_redirect_target(resp):
+            if fragment is None:
+                fragment = urlsplit(req.url or "").fragment
             resp.history = followed.copy()
             followed.append(resp)
             _finish(resp)
             if len(resp.history) >= self.max_redirects:
                 raise TooManyRedirects(f"more than {self.max_redirects} redirects", response=resp)
             resp.close()
-            url = _absolute(target, resp.url, fragment)
-            fragment = urlsplit(url).fragment
-            proxies, req = self._redirected(resp, req, url, proxies)
+            try:
+                url = _absolute(target, resp.url, fragment)
+                fragment = urlsplit(url).fragment
+                proxies, req = self._redirected(resp, req, url, proxies)
+            except RequestException:
+                raise
+            except ValueError as error:
+                # Of urllib.parse, for a host or a port that is none.
+                raise InvalidURL(f"a redirect to {target!r}: {error}", response=resp) from error
             if yield_requests:
                 yield req
                 continue
@@ -154,7 +180,7 @@ class SessionRedirectMixin:
         new.prepare_cookies(new._cookies)
         proxies = self.rebuild_proxies(new, proxies)
         self.rebuild_auth(new, resp)
-        if new._body_position is not None and any(name in new.headers for name in ("Content-Length", "Transfer-Encoding")):
+        if new._body_position is not None and new.body is not None:
             rewind_body(new)
         return proxies, new
 
@@ -173,7 +199,7 @@ class SessionRedirectMixin:
         scheme = urlsplit(prepared_request.url).scheme
         chosen = resolve_proxies(prepared_request, proxies, self.trust_env)
         headers.pop("Proxy-Authorization", None)
-        username, password = get_auth_from_url(chosen[scheme]) if scheme in chosen else ("", "")  # type: ignore[index]
+        username, password = get_auth_from_url(chosen[scheme]) if scheme in chosen else ("", "")
         # A tunnel's are told to the proxy, and not to the server behind it.
         if username and password and scheme != "https":
             headers["Proxy-Authorization"] = _basic_auth_str(username, password)
@@ -182,7 +208,8 @@ class SessionRedirectMixin:
     def rebuild_method(self, prepared_request: PreparedRequest, response: Any) -> None:
         """Makes it a GET where browsers do (RFC 9110 section 15.4)."""
         method, status = prepared_request.method, response.status_code
-        if (status in (codes.see_other, codes.found) and method != "HEAD") or (status == codes.moved and method == "POST"):
+        other = status in (codes.see_other, codes.found) and method != "HEAD"
+        if other or (status == codes.moved and method == "POST"):
             prepared_request.method = "GET"
 
 
@@ -248,8 +275,8 @@ class Session(SessionRedirectMixin):
 
     def prepare_request(self, request: Request) -> PreparedRequest:
         """What is sent of a request, with what is the session's."""
-        cookies = request.cookies or {}
-        if not isinstance(cookies, cookielib.CookieJar):
+        cookies = request.cookies
+        if cookies and not isinstance(cookies, cookielib.CookieJar):
             cookies = cookiejar_from_dict(cookies)
         auth = request.auth
         if self.trust_env and not auth and not self.auth:
@@ -371,7 +398,9 @@ class Session(SessionRedirectMixin):
         adapter = self.get_adapter(url=request.url)  # type: ignore[arg-type]
         start = preferred_clock()
         response = adapter.send(request, **kwargs)
-        response.elapsed = timedelta(seconds=preferred_clock() - start)
+        # Until the head: the body may have been read since.
+        took = getattr(response.raw, "until_head", None) or preferred_clock() - start
+        response.elapsed = timedelta(seconds=took)
         response = dispatch_hook("response", request.hooks, response, **kwargs)
         # A hook may have made more than one exchange of it.
         for each in (*response.history, response):

@@ -6,7 +6,7 @@ from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMappi
 from typing import Any
 
 
-class CaseInsensitiveDict(MutableMapping):
+class CaseInsensitiveDict(MutableMapping[str, Any]):
     """A mapping of names in any case; it remembers how each was written last, and the order of the first.
 
     The names must be strings. Two that differ in case only are one.
@@ -83,7 +83,7 @@ class CaseInsensitiveDict(MutableMapping):
         return repr(dict(self._store.values()))
 
 
-class _Items(ItemsView):
+class _Items(ItemsView[str, Any]):
     """The items as they lie there: no name is looked up again."""
 
     _mapping: CaseInsensitiveDict
@@ -92,12 +92,15 @@ class _Items(ItemsView):
         return iter(self._mapping._store.values())
 
 
-class LookupDict(dict):
+class LookupDict(dict[str, Any]):
     """Its attributes are its items; an item that is not there is `None`."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
         self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self!r} has no {name!r}")
 
     def __getitem__(self, key: str) -> Any:
         return vars(self).get(key)

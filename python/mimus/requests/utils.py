@@ -10,13 +10,12 @@ import os
 import re
 import tempfile
 import warnings
-import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from netrc import NetrcParseError, netrc
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import (
+from urllib.request import (  # type: ignore[attr-defined]
     getproxies,
     getproxies_environment,
     parse_http_list,
@@ -27,17 +26,25 @@ from urllib.request import (
 from mimus import __version__
 
 from . import certs
-from ._internal_utils import to_native_string, unicode_is_ascii, valid_header
-from ._networks import address_in_network, dotted_netmask, is_ipv4_address, is_valid_cidr
-from ._urls import UNRESERVED_SET, parse_url, requote_uri, unquote_unreserved
+
+# Much of it is here for others to import.
+from ._internal_utils import to_native_string, unicode_is_ascii, valid_header  # noqa: F401
+from ._networks import address_in_network, dotted_netmask, is_ipv4_address, is_valid_cidr  # noqa: F401
+from ._urls import UNRESERVED_SET, parse_url, requote_uri, unquote_unreserved  # noqa: F401
 from .cookies import cookiejar_from_dict
 from .exceptions import FileModeWarning, InvalidHeader, UnrewindableBodyError
 from .structures import CaseInsensitiveDict
 
 NETRC_FILES = (".netrc", "_netrc")
-DEFAULT_CA_BUNDLE_PATH = certs.where()
 DEFAULT_PORTS = {"http": 80, "https": 443}
 DEFAULT_ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+
+
+def __getattr__(name: str) -> str:
+    # To find it takes longer than to import all else here, and it is only told.
+    if name == "DEFAULT_CA_BUNDLE_PATH":
+        return certs.where()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # Bodies
@@ -77,7 +84,7 @@ def _file_size(file: Any) -> int | None:
     mode = getattr(file, "mode", "b")
     if isinstance(mode, str) and "b" not in mode:
         warnings.warn(
-            "a file open as text is sent with its length in bytes, which may be another once it is read: open it as 'rb'",
+            "the length of a file that is open as text is not that of what is read of it: open it as 'rb'",
             FileModeWarning,
             stacklevel=3,
         )
@@ -128,7 +135,12 @@ def from_key_val_list(value: Any) -> dict[Any, Any] | None:
 def to_key_val_list(value: Any) -> list[tuple[Any, Any]] | None:
     """A list of the pairs of a mapping, or of pairs."""
     _refuse_scalars(value)
-    return None if value is None else list(value.items() if isinstance(value, Mapping) else value)
+    return None if value is None else list(value.items() if isinstance(value, (dict, Mapping)) else value)
+
+
+def each_value(values: Any) -> Any:
+    """The values of one name: those of a list, or a single one."""
+    return [values] if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") else values
 
 
 def _refuse_scalars(value: Any) -> None:
@@ -179,7 +191,8 @@ def check_header_validity(header: tuple[Any, Any]) -> None:
 
 def parse_list_header(value: str) -> list[str]:
     """The members of a list between commas, without their quotes (RFC 9110 section 5.6.1)."""
-    return [unquote_header_value(item[1:-1]) if item[:1] == item[-1:] == '"' else item for item in parse_http_list(value)]
+    items = parse_http_list(value)
+    return [unquote_header_value(item[1:-1]) if item[:1] == item[-1:] == '"' else item for item in items]
 
 
 def parse_dict_header(value: str) -> dict[str, str | None]:
@@ -266,7 +279,13 @@ def stream_decode_response_unicode(iterator: Iterable[bytes], r: Any) -> Iterato
     if r.encoding is None:
         yield from iterator
         return
-    decoder = codecs.getincrementaldecoder(r.encoding)(errors="replace")
+    encoding = r.encoding
+    try:
+        # Some codecs are not for text, or know of no replacement.
+        str(b"a", encoding, "replace")
+    except (LookupError, ValueError):
+        encoding = "utf-8"
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     for chunk in iterator:
         if text := decoder.decode(chunk):
             yield text
@@ -448,7 +467,7 @@ def _names_a_proxy() -> bool:
     # Asked for each request: all names at once, as they lie there, before each is made a string.
     names = getattr(os.environ, "_data", os.environ)
     if isinstance(next(iter(names), ""), bytes):
-        return b"_proxy" in b" ".join(names).lower()
+        return b"_proxy" in b" ".join(names).lower()  # type: ignore[arg-type]
     return "_proxy" in " ".join(names).lower()
 
 
@@ -489,6 +508,8 @@ def extract_zipped_paths(path: str) -> str:
         if not last:
             return path
         member = f"{last}/{member}"
+    import zipfile  # asked for by few, and slow to import
+
     if not archive or not zipfile.is_zipfile(archive):
         return path
     with zipfile.ZipFile(archive) as opened:
