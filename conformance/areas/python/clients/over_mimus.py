@@ -1,9 +1,8 @@
-"""A plugin for pytest by which the tests of httpx, or of httpx2, talk HTTP through Mimus's transports.
+"""A plugin for pytest by which the tests of httpx talk HTTP through Mimus's transports.
 
-The package's own transports stay what they are, but for what sends a request. Environment:
+httpx's own transports stay what they are, but for what sends a request. Environment:
 
-    SUITE_PACKAGE   httpx or httpx2
-    SUITE_OVER      mimus; anything else leaves the package's own transport, to know what passes with that
+    SUITE_OVER      mimus; anything else leaves httpx's own transports, to know what passes with those
     SUITE_RESULTS   where to write, as JSON, each test's outcome and whether it sent a request
 """
 
@@ -12,10 +11,10 @@ import importlib
 import json
 import os
 
+import httpx
 import pytest
 
-PACKAGE = importlib.import_module(os.environ["SUITE_PACKAGE"])
-OURS = importlib.import_module(f"mimus.{PACKAGE.__name__}") if os.environ.get("SUITE_OVER") == "mimus" else None
+OURS = importlib.import_module("mimus.httpx") if os.environ.get("SUITE_OVER") == "mimus" else None
 
 
 class Results:
@@ -74,8 +73,8 @@ def divert(theirs, ours, send, close):
 
 
 def pytest_configure():
-    divert(PACKAGE.HTTPTransport, OURS and OURS.Transport, "handle_request", "close")
-    divert(PACKAGE.AsyncHTTPTransport, OURS and OURS.AsyncTransport, "handle_async_request", "aclose")
+    divert(httpx.HTTPTransport, OURS and OURS.Transport, "handle_request", "close")
+    divert(httpx.AsyncHTTPTransport, OURS and OURS.AsyncTransport, "handle_async_request", "aclose")
 
 
 def pytest_runtest_setup():
