@@ -153,7 +153,7 @@ fn metric_table(page: &mut String, summary: &Summary, place: usize, metric: Metr
         match (&row.state, row.costs.get(place).and_then(Option::as_ref)) {
             (State::Sound, Some(cost)) => cost_cells(page, cost, metric),
             (State::Sound, None) => {
-                page.push_str("<td colspan=\"10\" class=\"words\">not measured")
+                page.push_str("<td colspan=\"10\" class=\"words\">not measured");
             }
             (state, _) => {
                 let _ =
