@@ -47,8 +47,10 @@ impl Environment {
         }
         if self.source.join(BUILT).is_file() {
             // Without isolation, so that the builder is the one that is pinned, and stays where it is: cargo
-            // would take another one for a reason to build everything again.
-            self.install(&["--no-build-isolation", "--no-deps", "-r", BUILT], progress)?;
+            // would take another one for a reason to build everything again. By force, because the version says
+            // nothing of what was built.
+            let anew = ["--force-reinstall", "--no-build-isolation", "--no-deps", "-r", BUILT];
+            self.install(&anew, progress)?;
         }
         Ok(Executable {
             file: self.made.join("bin/python"),

@@ -154,6 +154,7 @@ impl Block {
             Metric::FirstByte => self.first_byte,
             Metric::Delay => self.delay,
             Metric::Throughput => per(self.wall, self.bytes),
+            Metric::Rate => per(self.wall, self.ops),
         }
         .filter(|cost| *cost > 0.0)
     }
@@ -230,7 +231,7 @@ impl Row {
             Metric::Latency | Metric::Cycles => &self.latency,
             Metric::FirstByte => &self.first_byte,
             Metric::Delay => &self.delay,
-            Metric::Cpu | Metric::Throughput => return None,
+            Metric::Cpu | Metric::Throughput | Metric::Rate => return None,
         };
         (!times.0.is_empty()).then_some(&times.0)
     }
@@ -333,6 +334,7 @@ mod tests {
         assert_eq!(rounds.len(), 1, "half a round is no round");
         assert!((rounds[&0] - 200.0).abs() < 1e-9);
         assert_eq!(row.rounds(Metric::Cpu)[&0], 50.0);
+        assert_eq!(row.rounds(Metric::Rate)[&0], 100.0);
         assert!(row.rounds(Metric::Throughput).is_empty(), "no bytes were moved");
     }
 

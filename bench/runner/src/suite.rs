@@ -123,6 +123,8 @@ pub enum Metric {
     Delay,
     /// Time for each byte moved; shown as its inverse, bytes a second.
     Throughput,
+    /// Time for each exchange of all that are under way; shown as its inverse, exchanges a second.
+    Rate,
     /// Median of the cycles that an operation of a codec takes.
     Cycles,
 }
@@ -136,6 +138,7 @@ impl Metric {
             Self::FirstByte => "first-byte",
             Self::Delay => "delay",
             Self::Throughput => "throughput",
+            Self::Rate => "rate",
             Self::Cycles => "cycles",
         }
     }
@@ -148,8 +151,14 @@ impl Metric {
             Self::FirstByte => "time to first byte (median)",
             Self::Delay => "delivery delay of a piece (median)",
             Self::Throughput => "throughput",
+            Self::Rate => "exchanges a second",
             Self::Cycles => "cycles per operation (median)",
         }
+    }
+
+    /// Whether it is shown as its inverse, which grows with what is done in a second.
+    pub fn is_speed(self) -> bool {
+        matches!(self, Self::Throughput | Self::Rate)
     }
 
     /// One of the times that its distribution is made of, in the metric's unit: cycles are told in

@@ -41,6 +41,7 @@ pub fn time(ns: f64) -> String {
 pub fn cost(metric: Metric, cost: f64) -> String {
     match metric {
         Metric::Throughput => rate(1e9 / cost),
+        Metric::Rate => format!("{}/s", count(1e9 / cost)),
         Metric::Cycles => digits(cost),
         _ => time(cost),
     }
@@ -191,6 +192,7 @@ mod tests {
         assert_eq!(time(15_120.0), "15.1 us");
         assert_eq!(time(2_500_000.0), "2.50 ms");
         assert_eq!(cost(Metric::Throughput, 0.5), "2000 MB/s");
+        assert_eq!(cost(Metric::Rate, 65_000.0), "15.4 k/s");
         assert_eq!(cost(Metric::Cycles, 38.44), "38.4");
         assert_eq!(count(59_300.0), "59.3 k");
         assert_eq!(count(7.0), "7.00");

@@ -68,13 +68,13 @@ fn cost_bars(summary: &Summary, foot: &str) -> Result<Option<String>> {
         let cost = row.costs.first()?.as_ref()?;
         let floor =
             cost.over_floor.map(|r| format!(", {:.2} x floor", r.value)).unwrap_or_default();
-        // A bar of throughput grows with what is moved.
-        let length = if metric == Metric::Throughput { 1.0 / cost.median } else { cost.median };
+        // A bar of speed grows with it.
+        let length = if metric.is_speed() { 1.0 / cost.median } else { cost.median };
         Some(bar(row, length, format!("{}{floor}", table::cost(metric, cost.median))))
     });
-    let better = if metric == Metric::Throughput { "longer" } else { "shorter" };
+    let better = if metric.is_speed() { "longer" } else { "shorter" };
     let subtitle = format!("{}; {better} is better", metric.title());
-    bars_of(&summary.title, &subtitle, bars.collect(), foot, metric == Metric::Throughput)
+    bars_of(&summary.title, &subtitle, bars.collect(), foot, metric.is_speed())
 }
 
 /// CPU time, the cheapest on top.
@@ -154,7 +154,7 @@ fn curves(record: &Record, summary: &Summary) -> Result<Option<String>> {
     let Some(&metric) = summary.metrics.first() else { return Ok(None) };
     // CPU and throughput have no distribution: that of the exchanges says what a caller waits.
     let metric = match metric {
-        Metric::Cpu | Metric::Throughput => Metric::Latency,
+        Metric::Cpu | Metric::Throughput | Metric::Rate => Metric::Latency,
         other => other,
     };
     let Some(measured) = record.workloads.iter().find(|measured| measured.id == summary.id) else {
