@@ -186,14 +186,14 @@ mod hickory {
             _: &'a dyn Runtime,
         ) -> BoxFuture<'a, io::Result<Option<Bytes>>> {
             // RFC 9460 section 9.1: the port is part of the name, unless it is the usual one.
-            let name = match port {
+            let owner = match port {
                 443 => name.to_owned(),
                 port => format!("_{port}._https.{name}"),
             };
-            let resolver = self.resolver.clone();
+            let (resolver, name) = (self.resolver.clone(), name.to_owned());
             let lookup = async move {
-                match resolver.lookup(name, RecordType::HTTPS).await {
-                    Ok(found) => Ok(ech_of(found.answers(), port)),
+                match resolver.lookup(owner, RecordType::HTTPS).await {
+                    Ok(found) => Ok(ech_of(found.answers(), &name, port)),
                     Err(e) if is_not_found(&e) => Ok(None),
                     Err(e) => Err(io::Error::other(e)),
                 }
@@ -205,21 +205,27 @@ mod hickory {
 
     /// The keys in the best of the records that are about the addresses of the name itself: we connect to no
     /// others.
-    fn ech_of(answers: &[Record], port: u16) -> Option<Bytes> {
+    fn ech_of(answers: &[Record], host: &str, port: u16) -> Option<Bytes> {
         let records = || {
             answers.iter().filter_map(|record| match &record.data {
-                RData::HTTPS(https) => Some((&record.name, &https.0)),
+                RData::HTTPS(https) => Some(&https.0),
                 _ => None,
             })
         };
         // RFC 9460 section 2.4.1: one in AliasMode makes the others void.
-        if records().any(|(_, record)| record.svc_priority == 0) {
+        if records().any(|record| record.svc_priority == 0) {
             return None;
         }
-        let own = records().filter(|(name, record)| {
-            (record.target_name.is_root() || record.target_name == **name) && serves(record, port)
-        });
-        let (_, best) = own.min_by_key(|(_, record)| record.svc_priority)?;
+        // Section 2.5.2: the root stands for the record's owner, which is the host's name with the usual port alone.
+        let is_host = |record: &SVCB| match record.target_name.is_root() {
+            true => port == 443,
+            false => {
+                let target = record.target_name.to_ascii();
+                target.trim_end_matches('.').eq_ignore_ascii_case(host.trim_end_matches('.'))
+            }
+        };
+        let own = records().filter(|record| is_host(record) && serves(record, port));
+        let best = own.min_by_key(|record| record.svc_priority)?;
         best.svc_params.iter().find_map(|(_, value)| match value {
             SvcParamValue::EchConfigList(list) => Some(list.0.clone().into()),
             _ => None,
