@@ -91,7 +91,9 @@ impl Client {
     fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let (builder, defaults) = ClientArgs::parse("Client", options)?.apply(py)?;
         if !defaults.hooks.awaited.is_empty() {
-            return Err(PyTypeError::new_err("a coroutine function is a hook for AsyncClient alone"));
+            return Err(PyTypeError::new_err(
+                "a coroutine function is a hook for AsyncClient alone",
+            ));
         }
         let client =
             builder.runtime(rt::Blocking).build().map_err(|error| errors::raise(py, &error))?;
