@@ -141,7 +141,8 @@ def judge(outcomes: dict, is_baseline: bool) -> None:
     excused = OWN if is_baseline else OWN | KNOWN
     for name, its in outcomes.items():
         under_trio = its["sent"] and "[trio" in name
-        groups["that do so under trio" if under_trio else "that send requests" if its["sent"] else "of the rest"].append(its)
+        title = "that send requests" if its["sent"] else "of the rest"
+        groups["that do so under trio" if under_trio else title].append(its)
         if under_trio and not is_baseline:
             excused = {name: TRIO} | excused
     for title, chosen in groups.items():
