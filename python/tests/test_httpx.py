@@ -85,7 +85,8 @@ def test_headers_keep_order_case_and_duplicates(client, origin):
     request = client.build_request("GET", origin.http + "/anything")
     request.headers = type(request.headers)([("Host", "somewhere.test"), *fields])
     echoed = client.send(request).json()["headers"]
-    assert echoed == [["Host", "somewhere.test"], *([n, v if isinstance(v, str) else v.decode("latin-1")] for n, v in fields)]
+    said = [[name, value if isinstance(value, str) else value.decode("latin-1")] for name, value in fields]
+    assert echoed == [["Host", "somewhere.test"], *said]
 
 
 def test_the_answers_headers_keep_order_case_and_duplicates(client, origin):

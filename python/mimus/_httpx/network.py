@@ -34,7 +34,7 @@ class TlsObject:
         return self._tls.version
 
     def cipher(self):
-        """The name of the cipher suite; version and number of bits, which follow it elsewhere, are the version, None."""
+        """The name of the cipher suite, and what follows it elsewhere: the version, and None for its bits."""
         return self._tls.cipher, self._tls.version, None
 
     def selected_alpn_protocol(self):
