@@ -54,7 +54,10 @@ from mimus._mimus import (
     __version__,
 )
 
+# It is one, so it has what follows from the rest.
 MutableMapping.register(Headers)
+for _name in ("clear", "pop", "popitem", "setdefault", "update"):
+    setattr(Headers, _name, getattr(MutableMapping, _name))
 
 __all__ = [
     "AsyncClient",

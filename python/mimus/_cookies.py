@@ -1,16 +1,17 @@
 """Cookies between the client's own jar and `http.cookiejar`, by way of the lines of a `cookies.txt`."""
 
+from collections.abc import Iterable
 from http.cookiejar import Cookie, CookieJar
 
 _HTTP_ONLY = "#HttpOnly_"
 
 
-def to_text(jar):
+def to_text(jar: Iterable[Cookie]) -> str:
     """The cookies of `jar`, as lines of a `cookies.txt`."""
     return "".join(line for cookie in jar if (line := _line(cookie)) is not None)
 
 
-def _line(cookie):
+def _line(cookie: Cookie) -> str | None:
     # What requests keeps without a domain belongs to nobody whom it could be sent to.
     if not cookie.domain or cookie.value is None:
         return None
@@ -33,7 +34,7 @@ def _line(cookie):
     return "\t".join(fields) + "\n"
 
 
-def from_text(text, jar=None):
+def from_text(text: str, jar: CookieJar | None = None) -> CookieJar:
     """Adds the cookies of a `cookies.txt` to `jar`, or to a new one; returns it."""
     if jar is None:
         jar = CookieJar()
