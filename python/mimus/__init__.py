@@ -55,7 +55,7 @@ from mimus._mimus import (
 )
 
 # It is one, so it has what follows from the rest.
-MutableMapping.register(Headers)
+MutableMapping.register(Headers)  # pyright: ignore[reportAttributeAccessIssue]
 for _name in ("clear", "pop", "popitem", "setdefault", "update"):
     setattr(Headers, _name, getattr(MutableMapping, _name))
 

@@ -18,7 +18,7 @@ def _line(cookie: Cookie) -> str | None:
     subdomains = bool(cookie.domain_initial_dot or cookie.domain.startswith("."))
     # A host without a dot in it is kept by http.cookiejar under a name of its own.
     domain = cookie.domain.removesuffix(".local") if not cookie.domain_specified else cookie.domain
-    http_only = any(name.lower() == "httponly" for name in cookie._rest)
+    http_only = any(name.lower() == "httponly" for name in cookie._rest)  # type: ignore[attr-defined]
     fields = (
         (_HTTP_ONLY if http_only else "") + domain,
         "TRUE" if subdomains else "FALSE",
@@ -64,7 +64,8 @@ def from_text(text: str, jar: CookieJar | None = None) -> CookieJar:
                 discard=expires == "0",
                 comment=None,
                 comment_url=None,
-                rest={"HttpOnly": None} if http_only else {},
+                # As the module itself has it of a field without a value.
+                rest={"HttpOnly": None} if http_only else {},  # type: ignore[dict-item]
             )
         )
     return jar

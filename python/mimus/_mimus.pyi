@@ -5,10 +5,10 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, 
 from datetime import timedelta
 from http.cookiejar import CookieJar
 from os import PathLike
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Generic, Literal, Never, TypeVar, final, overload
 
-from typing_extensions import Self, Unpack
+from typing_extensions import Self, Unpack, disjoint_base
 
 from mimus.types import (
     URL,
@@ -20,15 +20,40 @@ from mimus.types import (
     RequestOptions,
 )
 
+__all__ = [
+    "AsyncClient",
+    "AsyncIterator",
+    "AsyncResponse",
+    "BaseResponse",
+    "Basic",
+    "Bearer",
+    "Call",
+    "Client",
+    "Cookies",
+    "Digest",
+    "Headers",
+    "Hop",
+    "Limits",
+    "OutgoingRequest",
+    "Response",
+    "Retry",
+    "Timeout",
+    "Timings",
+    "TlsInfo",
+    "__version__",
+]
+
 __version__: str
 
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 _JarT = TypeVar("_JarT", bound=CookieJar)
 
-# What is awaited for the response.
 @final
 class Call(Coroutine[Any, Any, _T_co], Generic[_T_co]):
+    __name__: str
+    __qualname__: str
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __await__(self) -> Generator[Any, Any, _T_co]: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
@@ -47,13 +72,10 @@ class Call(Coroutine[Any, Any, _T_co], Generic[_T_co]):
         _error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> Coroutine[Any, Any, None]: ...
-    @property
-    def __name__(self) -> str: ...
-    @property
-    def __qualname__(self) -> str: ...
 
 @final
 class AsyncIterator(_AsyncIterator[_T_co], Generic[_T_co]):
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Call[_T_co]: ...
 
@@ -219,6 +241,7 @@ class TlsInfo:
     @property
     def certificates(self) -> list[bytes]: ...
 
+@disjoint_base
 class BaseResponse:
     @property
     def status(self) -> int: ...
@@ -316,6 +339,7 @@ class AsyncResponse(BaseResponse):
         _traceback: TracebackType | None,
     ) -> Call[None]: ...
 
+@disjoint_base
 class Client:
     def __new__(cls, **options: Unpack[ClientOptions]) -> Self: ...
     def request(self, method: str, url: URL, **options: Unpack[RequestOptions]) -> Response: ...
@@ -340,6 +364,7 @@ class Client:
     ) -> None: ...
     def __reduce__(self) -> Never: ...
 
+@disjoint_base
 class AsyncClient:
     def __new__(cls, **options: Unpack[AsyncClientOptions]) -> Self: ...
     def request(self, method: str, url: URL, **options: Unpack[AsyncRequestOptions]) -> Call[AsyncResponse]: ...

@@ -6,18 +6,17 @@
 Import it by its name: `import mimus` leaves it out, which keeps that fast.
 """
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from http.cookiejar import CookieJar
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from mimus._mimus import (
     AsyncResponse,
     Basic,
     Bearer,
     Digest,
-    Headers,
     Limits,
     OutgoingRequest,
     Response,
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 else:
     # `collections.abc` has the real one from Python 3.12 on.
     Buffer = bytes | bytearray | memoryview
+
+_K_co = TypeVar("_K_co", covariant=True)
+_V_co = TypeVar("_V_co", covariant=True)
 
 __all__ = [
     "URL",
@@ -48,10 +50,12 @@ __all__ = [
     "CookieFields",
     "Files",
     "Form",
+    "HasItems",
     "HeaderFields",
     "Hooks",
     "HttpVersion",
     "Kind",
+    "Pairs",
     "Parameters",
     "Path",
     "ProfileName",
@@ -70,10 +74,20 @@ class UrlLike(Protocol):
     @property
     def scheme(self) -> str:
         """What stands before its "://"."""
+        ...
 
     @property
     def host(self) -> str | None:
         """Its host."""
+        ...
+
+
+class HasItems(Protocol[_K_co, _V_co]):
+    """A mapping, of which nothing but its items are asked."""
+
+    def items(self) -> Iterable[tuple[_K_co, _V_co]]:
+        """Name and value of each."""
+        ...
 
 
 class Readable(Protocol):
@@ -81,7 +95,12 @@ class Readable(Protocol):
 
     def read(self, size: int, /) -> str | Buffer:
         """Returns up to `size` characters or bytes; none at the end."""
+        ...
 
+
+# An `Iterable` of them would be right and too wide: a mapping is one too, and then mypy takes no hint for a display.
+Pairs: TypeAlias = Sequence[tuple[_K_co, _V_co]] | Iterator[tuple[_K_co, _V_co]] | Set[tuple[_K_co, _V_co]]
+"""Names and values, in order."""
 
 URL: TypeAlias = str | UrlLike
 """Where a call goes: text, or an object whose string it is."""
@@ -93,21 +112,13 @@ _Text: TypeAlias = str | bytes | int
 _Value: TypeAlias = str | bytes | float | None
 _Values: TypeAlias = _Value | list[str] | list[bytes] | list[int] | list[float] | list[_Value] | tuple[_Value, ...]
 
-Parameters: TypeAlias = Mapping[str, _Values] | Iterable[tuple[str, _Values]]
+Parameters: TypeAlias = HasItems[str, _Values] | Pairs[str, _Values]
 """Parameters of a query or a form: None is left out, a list repeats its name."""
 
-HeaderFields: TypeAlias = (
-    Headers
-    | Mapping[str, _Text]
-    | Mapping[bytes, _Text]
-    | Iterable[tuple[str, _Text]]
-    | Iterable[tuple[bytes, _Text]]
-)
+HeaderFields: TypeAlias = HasItems[str | bytes, _Text] | Pairs[str | bytes, _Text]
 """The fields of a message, in order."""
 
-CookieFields: TypeAlias = (
-    Mapping[str, _Text] | Mapping[bytes, _Text] | Iterable[tuple[str, _Text]] | Iterable[tuple[bytes, _Text]]
-)
+CookieFields: TypeAlias = HasItems[str | bytes, _Text] | Pairs[str | bytes, _Text]
 """Cookies by name."""
 
 Content: TypeAlias = str | Buffer | PathLike[str] | Readable | Iterable[str | Buffer]
@@ -116,7 +127,7 @@ Content: TypeAlias = str | Buffer | PathLike[str] | Readable | Iterable[str | Bu
 AsyncContent: TypeAlias = Content | AsyncIterable[str | Buffer]
 """A body of a call that is awaited."""
 
-Form: TypeAlias = Mapping[str, _Values] | Sequence[tuple[str, _Values]]
+Form: TypeAlias = HasItems[str, _Values] | Sequence[tuple[str, _Values]] | Set[tuple[str, _Values]]
 """The fields of a form."""
 
 _File: TypeAlias = (
@@ -132,16 +143,16 @@ _AsyncFile: TypeAlias = (
     | tuple[str | None, AsyncContent, str | None, HeaderFields | None]
 )
 
-Files: TypeAlias = Mapping[str, _File] | Iterable[tuple[str, _File]]
+Files: TypeAlias = HasItems[str, _File] | Pairs[str, _File]
 """Files of a form: contents, or (file name, contents[, media type[, headers]])."""
 
-AsyncFiles: TypeAlias = Mapping[str, _AsyncFile] | Iterable[tuple[str, _AsyncFile]]
+AsyncFiles: TypeAlias = HasItems[str, _AsyncFile] | Pairs[str, _AsyncFile]
 """Files of a form of a call that is awaited."""
 
 Auth: TypeAlias = tuple[str, str] | Basic | Digest | Bearer | Callable[[OutgoingRequest], object]
 """Who is asking: (user, password), a scheme's credentials, or what sets them in the headers of a request."""
 
-Proxies: TypeAlias = str | Mapping[str, str | None] | Mapping[str, str] | Literal[False]
+Proxies: TypeAlias = str | HasItems[str, str | None] | Literal[False]
 """A URL for everything, URLs by scheme ("http", "https", "all", and "no_proxy" for a list of hosts), or none."""
 
 Verify: TypeAlias = bool | str | PathLike[str] | bytes
@@ -150,7 +161,7 @@ Verify: TypeAlias = bool | str | PathLike[str] | bytes
 Certificate: TypeAlias = Path | tuple[Path, Path] | tuple[Path, Path | None, str | None]
 """A path to certificate and key in PEM, (certificate, key), or (archive, None, password) for PKCS#12."""
 
-Resolve: TypeAlias = Mapping[str, str] | Mapping[str, list[str]] | Mapping[str, str | list[str] | tuple[str, ...]]
+Resolve: TypeAlias = HasItems[str, str | list[str] | tuple[str, ...]]
 """Addresses by "host" or "host:port"."""
 
 HttpVersion: TypeAlias = Literal["1.1", "1", "HTTP/1.1", "2", "h2", "h2c", "HTTP/2"]
@@ -318,7 +329,7 @@ class CommonClientOptions(TypedDict, total=False):
 
     base_url: URL | None
     params: Parameters | None
-    headers: HeaderFields | Mapping[str, _Text | None] | Iterable[tuple[str, _Text | None]] | None
+    headers: HasItems[str | bytes, _Text | None] | Pairs[str | bytes, _Text | None] | None
     cookies: bool | CookieFields | CookieJar | None
     auth: Auth | None
     timeout: float | Timeout | None
