@@ -29,7 +29,7 @@ types() {
     make_venv "$venv" python/tests/types/requirements.txt
     [ -e python/mimus/_mimus.abi3.so ] || extension
     local status=0
-    "$venv/bin/mypy" || status=$?
+    "$venv/bin/mypy" --cache-dir "$venv/cache" || status=$?
     "$venv/bin/pyright" --pythonpath "$venv/bin/python" || status=$?
     # Elsewhere, for it would find the package twice here.
     export PYTHONPATH="$PWD/python" MYPYPATH="$PWD/python"

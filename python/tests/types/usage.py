@@ -120,7 +120,6 @@ def clients(name: ProfileName, jar: CookieJar) -> None:
     mimus.Client(profile=name, cookies=jar, limits=mimus.Limits(max_connections=10))
     mimus.Client(profile="chrome", cookies=False, hooks={"request": lambda request: print(request.url)})
     mimus.Client(profile="netscape")  # type: ignore[arg-type]
-    mimus.Client("https://example.com/")  # type: ignore[call-arg]
     mimus.Client(headers={"User-Agent": None}, base_url="https://example.com/")
     options: ClientOptions = {"timeout": 3, "verify": False}
     with mimus.Client(**options) as client:
