@@ -88,6 +88,10 @@ test: deps ## all tests and doctests; the last line sums them: `N passed, N fail
 python: deps ## the Python package, built into the virtual environment target/python-venv; RELEASE=1 optimised
 	@scripts/python.sh develop --profile $(if $(RELEASE),release,dev)
 
+.PHONY: python-types
+python-types: ## mypy, pyright and stubtest over the Python package as built (make python); fails unless all are clean
+	@scripts/python.sh types
+
 .PHONY: lint
 lint: deps ## formatting, clippy, dependency policy
 	$(CARGO) fmt --all -- --check

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Python package: `venv` makes the virtual environment of tests and development, `develop` puts the package
-# there with a build of its own, `test` tests it with the extension that the workspace's tests have built already.
+# there with a build of its own, `test` tests it with the extension that the workspace's tests have built already,
+# `types` checks its annotations with the extension that is there.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -10,14 +11,30 @@ readonly REQUIREMENTS=python/tests/requirements.txt
 
 say() { printf 'python: %s\n' "$*" >&2; }
 
-# Made once, and again when the requirements have changed.
-venv() {
-    if [ -e "$VENV/ready" ] && cmp -s "$VENV/ready" "$REQUIREMENTS"; then return 0; fi
-    say "making $VENV"
-    rm -rf "$VENV"
-    "${PYTHON:-python3}" -m venv "$VENV"
-    "$VENV/bin/pip" install --quiet --disable-pip-version-check -r "$REQUIREMENTS"
-    cp "$REQUIREMENTS" "$VENV/ready"
+# Makes the environment $1 with the requirements in $2: once, and again when they have changed.
+make_venv() {
+    if [ -e "$1/ready" ] && cmp -s "$1/ready" "$2"; then return 0; fi
+    say "making $1"
+    rm -rf "$1"
+    "${PYTHON:-python3}" -m venv "$1"
+    "$1/bin/pip" install --quiet --disable-pip-version-check -r "$2"
+    cp "$2" "$1/ready"
+}
+
+venv() { make_venv "$VENV" "$REQUIREMENTS"; }
+
+# What mypy and pyright read; stubtest holds it against what is there at run time.
+types() {
+    local venv="$TARGET/python-types" allowed="$PWD/python/tests/types/stubtest.txt"
+    make_venv "$venv" python/tests/types/requirements.txt
+    [ -e python/mimus/_mimus.abi3.so ] || extension
+    local status=0
+    "$venv/bin/mypy" --cache-dir "$venv/cache" || status=$?
+    "$venv/bin/pyright" --pythonpath "$venv/bin/python" || status=$?
+    # Elsewhere, for it would find the package twice here.
+    export PYTHONPATH="$PWD/python" MYPYPATH="$PWD/python"
+    (cd "$venv" && bin/stubtest mimus --allowlist "$allowed") || status=$?
+    return "$status"
 }
 
 # The features and profile of `cargo test`, so that nothing but the extension itself is left to build.
@@ -42,5 +59,6 @@ case "${1:-}" in
         extension
         PYTHONPATH=python "$VENV/bin/python" -m pytest -q "${@:2}"
         ;;
-    *) say "usage: $0 venv|develop|test"; exit 2 ;;
+    types) types ;;
+    *) say "usage: $0 venv|develop|test|types"; exit 2 ;;
 esac

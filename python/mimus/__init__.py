@@ -54,7 +54,10 @@ from mimus._mimus import (
     __version__,
 )
 
-MutableMapping.register(Headers)
+# It is one, so it has what follows from the rest. (By the last of them `pop` knows that it has no default.)
+MutableMapping.register(Headers)  # pyright: ignore[reportAttributeAccessIssue]
+for _name in ("clear", "pop", "popitem", "setdefault", "update", "_MutableMapping__marker"):
+    setattr(Headers, _name, getattr(MutableMapping, _name))
 
 __all__ = [
     "AsyncClient",

@@ -1,23 +1,24 @@
 """Cookies between the client's own jar and `http.cookiejar`, by way of the lines of a `cookies.txt`."""
 
+from collections.abc import Iterable
 from http.cookiejar import Cookie, CookieJar
 
 _HTTP_ONLY = "#HttpOnly_"
 
 
-def to_text(jar):
+def to_text(jar: Iterable[Cookie]) -> str:
     """The cookies of `jar`, as lines of a `cookies.txt`."""
     return "".join(line for cookie in jar if (line := _line(cookie)) is not None)
 
 
-def _line(cookie):
+def _line(cookie: Cookie) -> str | None:
     # What requests keeps without a domain belongs to nobody whom it could be sent to.
     if not cookie.domain or cookie.value is None:
         return None
     subdomains = bool(cookie.domain_initial_dot or cookie.domain.startswith("."))
     # A host without a dot in it is kept by http.cookiejar under a name of its own.
     domain = cookie.domain.removesuffix(".local") if not cookie.domain_specified else cookie.domain
-    http_only = any(name.lower() == "httponly" for name in cookie._rest)
+    http_only = any(name.lower() == "httponly" for name in cookie._rest)  # type: ignore[attr-defined]
     fields = (
         (_HTTP_ONLY if http_only else "") + domain,
         "TRUE" if subdomains else "FALSE",
@@ -33,7 +34,7 @@ def _line(cookie):
     return "\t".join(fields) + "\n"
 
 
-def from_text(text, jar=None):
+def from_text(text: str, jar: CookieJar | None = None) -> CookieJar:
     """Adds the cookies of a `cookies.txt` to `jar`, or to a new one; returns it."""
     if jar is None:
         jar = CookieJar()
@@ -63,7 +64,8 @@ def from_text(text, jar=None):
                 discard=expires == "0",
                 comment=None,
                 comment_url=None,
-                rest={"HttpOnly": None} if http_only else {},
+                # As the module itself has it of a field without a value.
+                rest={"HttpOnly": None} if http_only else {},  # type: ignore[dict-item]
             )
         )
     return jar

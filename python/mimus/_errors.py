@@ -1,5 +1,12 @@
 """The exceptions of the package. Each is also of the built-in kind that it is a case of."""
 
+# For annotations alone: see `_functions`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mimus._mimus import AsyncResponse, Response
+
 
 class Error(Exception):
     """Why a call failed.
@@ -19,7 +26,16 @@ class Error(Exception):
     was_sent: bool = False
     is_retryable: bool = False
 
-    def __init__(self, message="", *, kind=None, phase=None, url=None, was_sent=False, is_retryable=False):
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        kind: str | None = None,
+        phase: str | None = None,
+        url: str | None = None,
+        was_sent: bool = False,
+        is_retryable: bool = False,
+    ) -> None:
         super().__init__(message)
         if kind is not None:
             self.kind = kind
@@ -159,7 +175,9 @@ class StatusError(Error):
 
     kind = "status"
 
-    def __init__(self, message="", *, response=None, **rest):
+    def __init__(
+        self, message: str = "", *, response: "Response | AsyncResponse | None" = None, **rest: "Any"
+    ) -> None:
         super().__init__(message, was_sent=True, **rest)
         self.response = response
         self.status = None if response is None else response.status

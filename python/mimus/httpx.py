@@ -6,16 +6,21 @@ The transport answers in the classes of the package that the request is of, so t
 class of httpx is not refused: then take `mimus.httpx2`.
 """
 
-try:
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
     from httpx import AsyncBaseTransport, BaseTransport
-except ModuleNotFoundError as missing:
-    if missing.name != "httpx":
-        raise
+else:
     try:
-        from httpx2 import AsyncBaseTransport, BaseTransport
-    except ModuleNotFoundError:
-        message = "mimus.httpx needs httpx (pip install 'mimus[httpx]') or httpx2 (pip install 'mimus[httpx2]')"
-        raise ImportError(message) from None
+        from httpx import AsyncBaseTransport, BaseTransport
+    except ModuleNotFoundError as missing:
+        if missing.name != "httpx":
+            raise
+        try:
+            from httpx2 import AsyncBaseTransport, BaseTransport
+        except ModuleNotFoundError:
+            message = "mimus.httpx needs httpx (pip install 'mimus[httpx]') or httpx2 (pip install 'mimus[httpx2]')"
+            raise ImportError(message) from None
 
 from mimus._httpx.transports import AsyncTransport as _AsyncTransport
 from mimus._httpx.transports import SyncTransport as _SyncTransport

@@ -12,7 +12,9 @@ further arguments of its call.
 """
 
 import ipaddress
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 try:
     from scrapy import exceptions
@@ -27,6 +29,11 @@ except ModuleNotFoundError as missing:
 import mimus
 from mimus import _errors as errors
 
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.core.downloader.handlers._base_streaming import _BaseResponseArgs
+    from scrapy.crawler import Crawler
+
 __all__ = ["DownloadHandler"]
 
 # The first class that an error is of decides.
@@ -40,12 +47,12 @@ _EXCEPTIONS = (
 )
 
 
-class DownloadHandler(BaseStreamingDownloadHandler):
+class DownloadHandler(BaseStreamingDownloadHandler[mimus.AsyncResponse]):
     """Downloads over http and https, on the asyncio reactor that is Scrapy's default."""
 
     lazy = True
 
-    def __init__(self, crawler):
+    def __init__(self, crawler: "Crawler") -> None:
         super().__init__(crawler)
         settings = crawler.settings
         arguments = {
@@ -67,8 +74,8 @@ class DownloadHandler(BaseStreamingDownloadHandler):
         )
 
     @asynccontextmanager
-    async def _make_request(self, request, timeout):
-        options = {"headers": self._fields(request), "stream": True, "timeout": float(timeout)}
+    async def _make_request(self, request: "Request", timeout: float) -> AsyncIterator[mimus.AsyncResponse]:
+        options: dict[str, Any] = {"headers": self._fields(request), "stream": True, "timeout": float(timeout)}
         if request.body:
             options["content"] = request.body
         proxy = self._extract_proxy_url_with_creds(request)
@@ -84,15 +91,17 @@ class DownloadHandler(BaseStreamingDownloadHandler):
         except errors.Error as error:
             raise _translated(error) from error
 
-    def _fields(self, request):
+    def _fields(self, request: "Request") -> list[tuple[bytes, bytes]]:
         return [(name, value) for name, values in self._request_headers(request).items() for value in values]
 
     @staticmethod
-    def _extract_headers(response):
+    def _extract_headers(response: mimus.AsyncResponse) -> Headers:
         return Headers(response.headers.raw)
 
     @staticmethod
-    def _build_base_response_args(response, request, headers):
+    def _build_base_response_args(
+        response: mimus.AsyncResponse, request: "Request", headers: Headers
+    ) -> "_BaseResponseArgs":
         tls, address = response.tls, response.remote_addr
         return {
             "status": response.status,
@@ -104,19 +113,19 @@ class DownloadHandler(BaseStreamingDownloadHandler):
         }
 
     @staticmethod
-    def _iter_body_chunks(response):
+    def _iter_body_chunks(response: mimus.AsyncResponse) -> AsyncIterator[bytes]:
         return response.aiter_bytes()
 
     @staticmethod
-    def _is_dataloss_exception(exc):
+    def _is_dataloss_exception(exc: Exception) -> bool:
         return isinstance(exc, errors.ConnectionLost) and exc.phase == "body"
 
-    async def close(self):
+    async def close(self) -> None:
         """Closes the connections."""
         await self._client.aclose()
 
 
-def _translated(error):
+def _translated(error: errors.Error) -> Exception:
     for kind, exception in _EXCEPTIONS:
         if isinstance(error, kind):
             return exception(str(error))

@@ -2,16 +2,20 @@
 
 import functools
 import ipaddress
+from typing import Any
 
 import mimus
 
+from .dialect import Dialect
 from .network import NetworkStream
 
 _SCHEMES = (b"http", b"https")
 
 
 @functools.lru_cache(maxsize=64)
-def _timeout(connect, read, write, pool):
+def _timeout(
+    connect: float | None, read: float | None, write: float | None, pool: float | None
+) -> mimus.Timeout:
     return mimus.Timeout(connect=connect, read=read, write=write, pool=pool)
 
 
@@ -24,11 +28,11 @@ class Call:
 
     __slots__ = ("method", "options", "url")
 
-    def __init__(self, dialect, request, pieces):
+    def __init__(self, dialect: Dialect, request: Any, pieces: type[Any]) -> None:
         """Of `request`; a body that is not in memory must be of the class `pieces`."""
         extensions = request.extensions
-        self.method = request.method
-        self.options = {"headers": request.headers.raw, "stream": True}
+        self.method: str = request.method
+        self.options: dict[str, Any] = {"headers": request.headers.raw, "stream": True}
         self.url = _url(dialect, request)
         limits = extensions.get("timeout")
         if limits is not None:
@@ -43,7 +47,7 @@ class Call:
             self.options["content"] = content
         self.options.update(extensions.get("mimus", ()))
 
-    def _name_server(self, dialect, request, name):
+    def _name_server(self, dialect: Dialect, request: Any, name: str | bytes) -> None:
         """Asks for `name` where the URL has an address: in the handshake, and of the certificate."""
         name = name.decode("ascii") if isinstance(name, bytes) else name
         url = request.url
@@ -60,7 +64,7 @@ class Call:
         self.url = f"{url.scheme}://{name}{port}/{target}"
 
 
-def _url(dialect, request):
+def _url(dialect: Dialect, request: Any) -> str:
     """The URL without user name and password: httpx has made a field of them, where they are wanted."""
     url = request.url
     if url.raw_scheme not in _SCHEMES:
@@ -74,10 +78,11 @@ def _url(dialect, request):
     if not target.startswith(b"/"):
         message = f"the target of a request must be a path, not {target!r}"
         raise dialect.error("LocalProtocolError", message, request)
-    return (url.raw_scheme + b"://" + url.netloc + target).decode("ascii")
+    text: bytes = url.raw_scheme + b"://" + url.netloc + target
+    return text.decode("ascii")
 
 
-def _content(dialect, request, pieces):
+def _content(dialect: Dialect, request: Any, pieces: type[Any]) -> Any:
     stream = request.stream
     if isinstance(stream, dialect.ByteStream):
         content = b"".join(stream)
@@ -91,7 +96,7 @@ def _content(dialect, request, pieces):
     return iter(stream) if pieces is dialect.SyncByteStream else stream
 
 
-def response(dialect, answer, body):
+def response(dialect: Dialect, answer: mimus.Response | mimus.AsyncResponse, body: Any) -> Any:
     """The package's response, whose body is read by `body`."""
     return dialect.Response(
         status_code=answer.status,

@@ -2,8 +2,17 @@
 
 import functools
 import sys
+from collections.abc import AsyncIterator, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from mimus import AsyncResponse, Response
 from mimus import _errors as errors
+
+if TYPE_CHECKING:
+    from .trace import Tracer
+
+_AnswerT = TypeVar("_AnswerT", Response, AsyncResponse)
 
 PACKAGES = ("httpx", "httpx2")
 
@@ -29,25 +38,26 @@ _NAMES = (
 class Dialect:
     """One of the packages, by its module."""
 
-    def __init__(self, package):
+    def __init__(self, package: ModuleType) -> None:
         self._package = package
-        self.ByteStream = package.ByteStream
-        self.SyncByteStream = package.SyncByteStream
-        self.AsyncByteStream = package.AsyncByteStream
-        self.Response = package.Response
-        self.SyncBody = type("SyncBody", (_SyncBody, package.SyncByteStream), {})
-        self.AsyncBody = type("AsyncBody", (_AsyncBody, package.AsyncByteStream), {})
+        self.ByteStream: type[Any] = package.ByteStream
+        self.SyncByteStream: type[Any] = package.SyncByteStream
+        self.AsyncByteStream: type[Any] = package.AsyncByteStream
+        self.Response: type[Any] = package.Response
+        self.SyncBody: type[Any] = type("SyncBody", (_SyncBody, package.SyncByteStream), {})
+        self.AsyncBody: type[Any] = type("AsyncBody", (_AsyncBody, package.AsyncByteStream), {})
 
-    def error(self, name, message, request):
+    def error(self, name: str, message: str, request: Any) -> Exception:
         """The package's exception of this name."""
-        return getattr(self._package, name)(message, request=request)
+        kind: type[Exception] = getattr(self._package, name)
+        return kind(message, request=request)  # type: ignore[call-arg]
 
-    def translated(self, error, request):
+    def translated(self, error: errors.Error, request: Any) -> Exception:
         """The package's exception for one of Mimus."""
         return self.error(_name_of(error), str(error), request)
 
 
-def _name_of(error):
+def _name_of(error: errors.Error) -> str:
     for kind, name in _NAMES:
         if isinstance(error, kind):
             return name
@@ -60,12 +70,12 @@ def _name_of(error):
 
 
 @functools.cache
-def _dialect(package):
+def _dialect(package: ModuleType) -> Dialect:
     return Dialect(package)
 
 
 @functools.cache
-def of(kind):
+def of(kind: type[Any]) -> Dialect:
     """The dialect of a class of requests.
 
     Args:
@@ -81,41 +91,41 @@ def of(kind):
     raise TypeError(f"{kind.__qualname__} is a request of neither {' nor '.join(PACKAGES)}")
 
 
-class _Body:
+class _Body(Generic[_AnswerT]):
     """The body of a response, as its server sent it."""
 
-    def __init__(self, dialect, answer, request, tracer):
+    def __init__(self, dialect: Dialect, answer: _AnswerT, request: Any, tracer: "Tracer | None") -> None:
         self._dialect = dialect
-        self._answer = answer
+        self._answer: _AnswerT = answer
         self._request = request
         self._tracer = tracer
 
-    def _translated(self, error):
+    def _translated(self, error: errors.Error) -> Exception:
         return self._dialect.translated(error, self._request)
 
 
-class _SyncBody(_Body):
-    def __iter__(self):
+class _SyncBody(_Body[Response]):
+    def __iter__(self) -> Iterator[bytes]:
         try:
             yield from self._answer.iter_bytes()
         except errors.Error as error:
             raise self._translated(error) from error
 
-    def close(self):
+    def close(self) -> None:
         self._answer.close()
         if self._tracer is not None:
             self._tracer.closed()
 
 
-class _AsyncBody(_Body):
-    async def __aiter__(self):
+class _AsyncBody(_Body[AsyncResponse]):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for piece in self._answer.aiter_bytes():
                 yield piece
         except errors.Error as error:
             raise self._translated(error) from error
 
-    async def aclose(self):
+    async def aclose(self) -> None:
         await self._answer.aclose()
         if self._tracer is not None:
             await self._tracer.aclosed()

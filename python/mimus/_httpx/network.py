@@ -1,13 +1,17 @@
 """What is told about a connection. It belongs to the client, so that nobody else reads from it."""
 
+from typing import Any
+
+from mimus import AsyncResponse, Response, TlsInfo
+
 
 class NetworkStream:
     """The connection that an answer came over."""
 
-    def __init__(self, answer):
+    def __init__(self, answer: Response | AsyncResponse) -> None:
         self._answer = answer
 
-    def get_extra_info(self, info):
+    def get_extra_info(self, info: str) -> Any:
         """One thing about it, or None where it is not known.
 
         Args:
@@ -26,21 +30,21 @@ class NetworkStream:
 class TlsObject:
     """What TLS agreed on, under the names that `ssl.SSLObject` has for it."""
 
-    def __init__(self, tls):
+    def __init__(self, tls: TlsInfo) -> None:
         self._tls = tls
 
-    def version(self):
+    def version(self) -> str:
         """The version, as "TLSv1.3"."""
         return self._tls.version
 
-    def cipher(self):
+    def cipher(self) -> tuple[str, str, None]:
         """The name of the cipher suite, and what follows it elsewhere: the version, and None for its bits."""
         return self._tls.cipher, self._tls.version, None
 
-    def selected_alpn_protocol(self):
+    def selected_alpn_protocol(self) -> str | None:
         """The protocol that ALPN chose, or None."""
         return self._tls.alpn
 
-    def getpeercert(self, binary_form=False):
+    def getpeercert(self, binary_form: bool = False) -> bytes | dict[str, Any] | None:
         """The server's certificate in DER; without `binary_form` an empty mapping, as it is not taken apart here."""
         return self._tls.certificate if binary_form else {}

@@ -1,13 +1,42 @@
 """From the arguments that httpx's own transports have to those of Mimus's clients."""
 
 import ssl
+from typing import Any, Protocol, cast
 
 import mimus
+from mimus.types import Certificate, HttpVersion, Path, ProfileName, Proxies, Resolve, UrlLike, Verify
+
+
+class ForeignLimits(Protocol):
+    """What is asked of httpx's `Limits`."""
+
+    max_connections: int | None
+    max_keepalive_connections: int | None
+    keepalive_expiry: float | None
+
+
+class ForeignProxy(Protocol):
+    """What is asked of httpx's `Proxy`."""
+
+    url: Any
+    auth: tuple[str, str] | None
 
 
 def client_arguments(
-    *, verify, cert, trust_env, http1, http2, limits, proxy, uds, local_address, retries, profile, resolve
-):
+    *,
+    verify: Verify,
+    cert: Certificate | None,
+    trust_env: bool,
+    http1: bool,
+    http2: bool,
+    limits: mimus.Limits | ForeignLimits | None,
+    proxy: Proxies | UrlLike | ForeignProxy | None,
+    uds: Path | None,
+    local_address: str | None,
+    retries: int | mimus.Retry,
+    profile: ProfileName | None,
+    resolve: Resolve | None,
+) -> dict[str, Any]:
     """The keyword arguments of a client that is a transport and nothing else."""
     return {
         "verify": _verify(verify),
@@ -31,7 +60,7 @@ def client_arguments(
     }
 
 
-def _verify(verify):
+def _verify(verify: Verify) -> Verify:
     if isinstance(verify, ssl.SSLContext):
         raise TypeError(
             "verify must be True, False, a path, or certificates in PEM as bytes: "
@@ -40,7 +69,7 @@ def _verify(verify):
     return verify
 
 
-def _http_version(http1, http2):
+def _http_version(http1: bool, http2: bool) -> HttpVersion | None:
     if http1 and http2:
         return None
     if http1:
@@ -50,7 +79,7 @@ def _http_version(http1, http2):
     raise ValueError("with neither http1 nor http2 nothing can be asked")
 
 
-def _limits(limits):
+def _limits(limits: mimus.Limits | ForeignLimits | None) -> mimus.Limits | None:
     """Takes `mimus.Limits` as it is, and httpx's by what it has."""
     if limits is None or isinstance(limits, mimus.Limits):
         return limits
@@ -61,15 +90,15 @@ def _limits(limits):
     )
 
 
-def _proxy(proxy):
+def _proxy(proxy: Proxies | UrlLike | ForeignProxy | None) -> Proxies | None:
     """Takes what `mimus.Client` takes, and httpx's `URL` and `Proxy` by what they have."""
     if proxy is None or isinstance(proxy, (str, bool, dict)):
-        return proxy
+        return cast("Proxies | None", proxy)
     if getattr(proxy, "ssl_context", None) is not None:
         raise TypeError("a proxy's ssl_context is of Python's own TLS, which Mimus does not use")
     if getattr(proxy, "headers", None):
         raise TypeError("a proxy's headers cannot be chosen: give credentials in its URL")
-    url = getattr(proxy, "url", proxy)
+    url: Any = getattr(proxy, "url", proxy)
     auth = getattr(proxy, "auth", None)
     if auth is not None:
         url = url.copy_with(username=auth[0], password=auth[1])
@@ -77,7 +106,7 @@ def _proxy(proxy):
     return str(url)
 
 
-def _retries(retries):
+def _retries(retries: int | mimus.Retry) -> int | mimus.Retry | None:
     """A number is of retries where no connection could be made, as httpx has it."""
     if isinstance(retries, mimus.Retry) or not retries:
         return retries or None

@@ -1,33 +1,38 @@
 """The two transports, without the base class that each package wants them to have."""
 
 import asyncio
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import mimus
 from mimus import _errors as errors
+from mimus.types import Certificate, Path, ProfileName, Proxies, Resolve, UrlLike, Verify
 
 from . import calls, dialect, trace
-from .settings import client_arguments
+from .settings import ForeignLimits, ForeignProxy, client_arguments
+
+_ClientT = TypeVar("_ClientT", mimus.Client, mimus.AsyncClient)
 
 
-class _Settings:
-    _CLIENT = None
+class _Settings(Generic[_ClientT]):
+    _CLIENT: ClassVar[Any]
+    _client: _ClientT
 
     def __init__(
         self,
-        verify=True,
-        cert=None,
-        trust_env=True,
-        http1=True,
-        http2=True,
-        limits=None,
-        proxy=None,
-        uds=None,
-        local_address=None,
-        retries=0,
+        verify: Verify = True,
+        cert: Certificate | None = None,
+        trust_env: bool = True,
+        http1: bool = True,
+        http2: bool = True,
+        limits: mimus.Limits | ForeignLimits | None = None,
+        proxy: Proxies | UrlLike | ForeignProxy | None = None,
+        uds: Path | None = None,
+        local_address: str | None = None,
+        retries: int | mimus.Retry = 0,
         *,
-        profile=None,
-        resolve=None,
-    ):
+        profile: ProfileName | None = None,
+        resolve: Resolve | None = None,
+    ) -> None:
         arguments = client_arguments(
             verify=verify,
             cert=cert,
@@ -45,17 +50,17 @@ class _Settings:
         self._client = self._CLIENT(**{name: value for name, value in arguments.items() if not _is_unset(name, value)})
 
 
-def _is_unset(name, value):
+def _is_unset(name: str, value: object) -> bool:
     # None says "without limit" of a timeout, and "as usual" of everything else.
     return value is None and name != "timeout"
 
 
-class SyncTransport(_Settings):
+class SyncTransport(_Settings[mimus.Client]):
     _CLIENT = mimus.Client
 
-    def handle_request(self, request):
+    def handle_request(self, request: Any) -> Any:
         """Sends a request, and returns the response at its head."""
-        speak = dialect.of(type(request))
+        speak = dialect.of(type(request))  # type: ignore[arg-type]
         call = calls.Call(speak, request, speak.SyncByteStream)
         tracer = trace.of(request)
         try:
@@ -68,24 +73,24 @@ class SyncTransport(_Settings):
             tracer.answered(answer)
         return calls.response(speak, answer, speak.SyncBody(speak, answer, request, tracer))
 
-    def close(self):
+    def close(self) -> None:
         """Closes the connections that nobody uses. Requests after this fail."""
         self._client.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-class AsyncTransport(_Settings):
+class AsyncTransport(_Settings[mimus.AsyncClient]):
     _CLIENT = mimus.AsyncClient
 
-    async def handle_async_request(self, request):
+    async def handle_async_request(self, request: Any) -> Any:
         """Sends a request, and returns the response at its head. Cancelling frees the connection at once."""
         _need_asyncio()
-        speak = dialect.of(type(request))
+        speak = dialect.of(type(request))  # type: ignore[arg-type]
         call = calls.Call(speak, request, speak.AsyncByteStream)
         tracer = trace.of(request)
         try:
@@ -98,18 +103,18 @@ class AsyncTransport(_Settings):
             await tracer.aanswered(answer)
         return calls.response(speak, answer, speak.AsyncBody(speak, answer, request, tracer))
 
-    async def aclose(self):
+    async def aclose(self) -> None:
         """Closes the connections that nobody uses. Requests after this fail."""
         await self._client.aclose()
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_):
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
-def _need_asyncio():
+def _need_asyncio() -> None:
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -75,7 +75,8 @@ class PoolManager:
         with self._lock:
             if key not in self.pools:
                 proxy = False if self.proxy is None else self.proxy
-                self.pools[key] = mimus.Client(**{**_BARE, "proxy": proxy, **tls, **self.options})
+                options: dict[str, Any] = {**_BARE, "proxy": proxy, **tls, **self.options}
+                self.pools[key] = mimus.Client(**options)
             return self.pools[key]
 
     def clear(self) -> None:

@@ -30,7 +30,7 @@ from urllib.request import (  # type: ignore[attr-defined]
     getproxies_environment,
     parse_http_list,
     proxy_bypass,
-    proxy_bypass_environment,
+    proxy_bypass_environment,  # pyright: ignore[reportAttributeAccessIssue]
 )
 
 is_py2 = False

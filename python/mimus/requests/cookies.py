@@ -92,9 +92,10 @@ def get_cookie_header(jar: Any, request: Any) -> str | None:
     """What `Cookie` says to the request, or `None`."""
     if type(jar) is RequestsCookieJar and not jar._cookies:
         return None
-    asked = MockRequest(request)
+    asked: Any = MockRequest(request)
     jar.add_cookie_header(asked)
-    return asked.get_new_headers().get("Cookie")
+    found: str | None = asked.get_new_headers().get("Cookie")
+    return found
 
 
 def remove_cookie_by_name(cookiejar: Any, name: str, domain: str | None = None, path: str | None = None) -> None:

@@ -272,7 +272,8 @@ class PreparedRequest(RequestEncodingMixin, RequestHooksMixin):
             return
         if isinstance(auth, tuple) and len(auth) == 2:
             auth = HTTPBasicAuth(*auth)
-        changed = auth(self)
+        call: Any = auth
+        changed = call(self)
         self.__dict__.update(changed.__dict__)
         # It may have changed the body.
         self.prepare_content_length(self.body)

@@ -19,19 +19,24 @@ pub trait Timer {
 
 /// The deadline of a socket, with the timer that watches it.
 ///
-/// The timer is made by the first operation that is pending with a deadline set, and dropped by the first
-/// that is pending without one. Moving the deadline later leaves the timer alone: it fires early, once, and
-/// is moved then. So a run of exchanges, each with a timeout of its own, costs one timer event per timeout
-/// and not one per exchange.
+/// The timer is made by the first operation that is pending with a deadline set, and dropped after
+/// [some](UNTIMED) in a row that were pending without one. Moving the deadline later leaves the timer alone: it
+/// fires early, once, and is moved then. So a run of exchanges, each with a timeout of its own, costs one timer
+/// event per timeout and not one per exchange.
 #[derive(Debug)]
 pub(super) struct Deadline<T> {
     at: Option<Instant>,
     armed: Option<(T, Instant)>,
+    /// How many waits there were without a deadline since the last with one.
+    untimed: u8,
 }
+
+/// So many waits in a row without a deadline tell that there is none any more, and not only between exchanges.
+const UNTIMED: u8 = 8;
 
 impl<T: Timer> Deadline<T> {
     pub(super) fn none() -> Self {
-        Deadline { at: None, armed: None }
+        Deadline { at: None, armed: None, untimed: 0 }
     }
 
     pub(super) fn set(&mut self, at: Option<Instant>) {
@@ -45,11 +50,15 @@ impl<T: Timer> Deadline<T> {
         make: impl FnOnce(Instant) -> T,
     ) -> Poll<io::Error> {
         let Some(at) = self.at else {
-            // Taken back, and something waits without end: a timer that is left would cost the runtime a
-            // look at the clock at each turn, and wake for nothing.
-            self.armed = None;
+            // A timer that is left would cost the runtime a look at the clock at each turn, and wake for
+            // nothing.
+            self.untimed = self.untimed.saturating_add(1);
+            if self.untimed == UNTIMED {
+                self.armed = None;
+            }
             return Poll::Pending;
         };
+        self.untimed = 0;
         let (timer, armed_for) = self.armed.get_or_insert_with(|| (make(at), at));
         if *armed_for > at {
             timer.reset(at);
@@ -163,6 +172,9 @@ mod tests {
         rig.set(100);
         assert!(!rig.expired_at(0));
         rig.deadline.set(None);
+        for _ in 1..UNTIMED {
+            assert!(!rig.expired_at(1));
+        }
         assert!(rig.deadline.armed.is_some(), "the next exchange may have one again");
         assert!(!rig.expired_at(1));
         assert!(rig.deadline.armed.is_none());
