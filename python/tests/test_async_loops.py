@@ -382,12 +382,16 @@ def test_connections_of_closed_loops_are_closed(make_loop, origin):
     """One client, many short loops: each leaves idle connections, and the next lets them go."""
     client = mimus.AsyncClient()
 
+    calls = 5
+
     async def main():
-        await asyncio.gather(*[client.get(origin.http + "/get") for _ in range(5)])
+        await asyncio.gather(*[client.get(origin.http + "/get") for _ in range(calls)])
 
     run(make_loop, main)
     run(make_loop, main)
     before = descriptors()
-    for _ in range(5):
+    for _ in range(10):
         run(make_loop, main)
-    assert settles_at(before)
+    # Where the loop cannot watch sockets they live on a thread of ours, and outlive it: as many as there were calls
+    # at once, which may have been fewer at first.
+    assert settles_at(before + calls)
