@@ -4,10 +4,12 @@ use super::*;
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-/// Lengths at which nothing, one vector, some vectors and all that alignment adds are tried.
+/// Lengths at which nothing, one vector, some vectors and all that alignment adds are tried. Miri is slow: it
+/// gets those around the ends of vectors.
 fn lengths() -> impl Iterator<Item = usize> {
-    let few = if cfg!(miri) { 0..=140 } else { 0..=257 };
-    few.chain([511, 512, 513, 575, 576, 639, 700, 1023, 1024, 1100])
+    let ends = |len: &usize| !cfg!(miri) || matches!(len % 32, 0 | 1 | 15 | 17 | 31);
+    let many = [511, 512, 513, 575, 576, 639, 700, 1023, 1024, 1100];
+    (0..=257).filter(ends).chain(many.into_iter().filter(|_| !cfg!(miri)))
 }
 
 /// RFC 6455 section 5.3, as it is written there.
@@ -56,7 +58,7 @@ fn every_alignment_and_length_in_place() {
                 assert_eq!(room[..offset], untouched[..offset], "{name} {offset} {len}");
                 assert_eq!(room[offset + len..], untouched[offset + len..], "{name} {len}");
             }
-            if cfg!(miri) && offset > 17 {
+            if cfg!(miri) && offset > 4 {
                 break;
             }
         }
@@ -78,7 +80,7 @@ fn every_alignment_and_length_while_copying() {
                 assert!(room[..target].iter().all(|byte| *byte == 0xee), "{name} {len}");
                 assert!(room[target + len..].iter().all(|byte| *byte == 0xee), "{name} {len}");
             }
-            if cfg!(miri) && offset > 17 {
+            if cfg!(miri) && offset > 4 {
                 break;
             }
         }
