@@ -27,7 +27,7 @@ use crate::{
         values::{Interface, UserFlag},
     },
     payload::read_input,
-    profile,
+    profile, warnings,
 };
 
 /// Makes the client. `jar` is where cookies are kept, if they are.
@@ -39,6 +39,9 @@ pub(crate) fn build(
     fields: &FieldFlags,
     jar: Option<Arc<Jar>>,
 ) -> Result<blocking::Client, Failure> {
+    if !flags.terminal.silent {
+        warnings::install();
+    }
     let mut builder = blocking::Client::builder()
         .timeouts(timeouts(&flags.policy))
         .redirect(redirects(&flags.policy).with_referer(refers_on(flags)))

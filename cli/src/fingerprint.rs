@@ -11,6 +11,8 @@ use std::{
         Arc, Mutex, PoisonError,
         mpsc::{self, Receiver, Sender},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use mimus::{
@@ -72,7 +74,8 @@ fn look_at_us(wanted: &mut Wanted, given: &str) -> Result<(), Failure> {
     let listener = Listener::bind("127.0.0.1:0", &[&host]).map_err(|e| cannot_listen(&e))?;
     let (sender, seen) = mpsc::channel();
     let local = listener.local_addr();
-    let serving = listener.serve(Watch::new(sender)).map_err(|e| cannot_listen(&e))?;
+    let watch = Watch::new(sender, false);
+    let serving = listener.serve(watch).map_err(|e| cannot_listen(&e))?;
 
     lead_to(wanted, &mut url, &host, local)?;
     let recipe = Recipe { flags: &wanted.flags, fields: &fields, payload: &payload, method: None };
@@ -124,11 +127,23 @@ fn look_at_them(look: &LookFlags, addr: &str) -> Result<(), Failure> {
     }
     let (sender, seen) = mpsc::channel();
     let local = listener.local_addr();
-    let serving = listener.serve(Watch::new(sender)).map_err(|e| cannot_listen(&e))?;
+    let watch = Watch::new(sender, true);
+    let asking = Arc::clone(&watch.asking);
+    let serving = listener.serve(watch).map_err(|e| cannot_listen(&e))?;
     tell(&format!("mimus: listening at https://{local}/ and http://{local}/"));
     let shown = show_all(&seen, look);
+    let_read(&asking);
     drop(serving);
     shown
+}
+
+/// Waits until those who asked last have read the answer and left, or for a second.
+fn let_read(asking: &Mutex<HashSet<u64>>) {
+    let until = Instant::now() + Duration::from_secs(1);
+    let is_empty = || asking.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+    while !is_empty() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn cannot_listen(error: &io::Error) -> Failure {
@@ -150,25 +165,28 @@ fn show_all(seen: &Receiver<Seen>, look: &LookFlags) -> Result<(), Failure> {
 }
 
 /// Answers with what was seen, and passes each connection on once: at its first request, or at its end
-/// when it had none.
+/// when it had none and those count.
 struct Watch {
     to: Sender<Seen>,
-    passed: Mutex<HashSet<u64>>,
+    /// Whether connections without a request are passed on: a browser opens spare ones.
+    silent_too: bool,
+    /// The connections that asked and are open.
+    asking: Arc<Mutex<HashSet<u64>>>,
 }
 
 impl Watch {
-    fn new(to: Sender<Seen>) -> Self {
-        Watch { to, passed: Mutex::default() }
+    fn new(to: Sender<Seen>, silent_too: bool) -> Self {
+        Watch { to, silent_too, asking: Arc::default() }
     }
 
-    fn passed(&self) -> std::sync::MutexGuard<'_, HashSet<u64>> {
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn asking(&self) -> std::sync::MutexGuard<'_, HashSet<u64>> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Site for Watch {
     fn answer(&self, seen: &Seen, _: &Asked<'_>) -> Answer {
-        if self.passed().insert(seen.number) {
+        if self.asking().insert(seen.number) {
             // Who does not listen any more has seen enough.
             let _ = self.to.send(seen.clone());
         }
@@ -176,7 +194,7 @@ impl Site for Watch {
     }
 
     fn left(&self, seen: &Seen) {
-        if !self.passed().remove(&seen.number) {
+        if !self.asking().remove(&seen.number) && self.silent_too {
             let _ = self.to.send(seen.clone());
         }
     }

@@ -19,6 +19,7 @@ mod request;
 mod resume;
 mod run;
 mod sse;
+mod warnings;
 mod ws;
 
 use std::process::ExitCode;

@@ -95,7 +95,7 @@ impl Verbose {
         tell(&lines);
     }
 
-    fn connected(&self, connection: &ConnectionInfo) {
+    fn connected(&self, what: &str, connection: &ConnectionInfo) {
         let peer = connection.peer.map_or("the Unix socket".to_owned(), |addr| addr.to_string());
         let local = connection.local.map(|addr| format!(" from {addr}")).unwrap_or_default();
         let dial = connection.dial;
@@ -111,7 +111,7 @@ impl Verbose {
             .collect();
         let proxy =
             connection.proxy.as_ref().map(|p| format!(", the proxy {p}")).unwrap_or_default();
-        self.remark(&format!("connection to {peer}{proxy}{local}: {}", phases.join(", ")));
+        self.remark(&format!("{what} to {peer}{proxy}{local}: {}", phases.join(", ")));
         if let Some(tls) = &connection.tls {
             self.remark(&tls_text(tls));
         }
@@ -142,7 +142,10 @@ fn tls_text(tls: &TlsInfo) -> String {
 impl Hook for Verbose {
     fn observe(&self, happened: &Observation<'_>) {
         match happened {
-            Observation::Connected { connection } => self.connected(connection),
+            Observation::Connected { connection } => self.connected("connection", connection),
+            Observation::Preconnected { connection } => {
+                self.connected("spare connection", connection);
+            }
             Observation::Coalesced { connection } => {
                 let peer = connection.peer.map(|addr| format!(" to {addr}")).unwrap_or_default();
                 self.remark(&format!("the connection{peer} serves this host as well"));

@@ -69,6 +69,20 @@ fn the_head_that_is_shown_is_the_head_that_is_sent() {
 }
 
 #[test]
+fn a_field_that_contradicts_the_profile_is_sent_and_warned_about() {
+    let origin = Origin::start().unwrap();
+    let url = origin.http_url("/headers");
+    let run = mimus(&["--as", "chrome", "-H", "User-Agent: mine", "-H", "Accept: text/css", &url]);
+    assert!(run.text().contains("mine"), "{run:?}");
+    assert_eq!(run.stderr, "mimus: warning: a field contradicts the profile: User-Agent\n");
+    let run = mimus(&["--as", "chrome", "-H", "Sec-Fetch-Site: cross-site", &url]);
+    assert_eq!(run.stderr, "mimus: warning: a field contradicts the profile: Sec-Fetch-Site\n");
+    // What the browser says, too, is no contradiction.
+    mimus(&["--as", "chrome", "-H", "sec-fetch-site: none", &url]).ok();
+    mimus(&["-s", "--as", "chrome", "-H", "User-Agent: mine", &url]).ok();
+}
+
+#[test]
 fn a_client_that_looks_like_chrome_has_chromes_prints() {
     let shown = mimus(&["fingerprint", "--as", "chrome", "--jsonl", "https://bird.example/"]).ok();
     let shown = shown.json();

@@ -10,6 +10,8 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.checks import Failed, Skipped
@@ -18,6 +20,8 @@ from harness.lab import Lab
 
 PATIENCE = 120.0
 """Seconds a browser may take to start and to show the page."""
+
+PROGRAMS = {"chromium": ("chromium", "chromium-browser"), "firefox": ("firefox-esr", "firefox")}
 
 # It shall talk to nobody but the recorder.
 PREFERENCES = {
@@ -96,28 +100,41 @@ def firefox(path: str, home: Path, ca: Path, _: Path) -> list[str]:
 MAKERS = {"chromium": chromium, "firefox": firefox}
 
 
+@contextmanager
+def opened(lab: Lab, kind: str, path: str, url: str, *flags: str) -> Iterator[subprocess.Popen]:
+    """A browser that was started with this page, ended behind."""
+    to = lab.server("go-capture")
+    home = lab.scratch()
+    command = [*MAKERS[kind](path, home, lab.pki.ca.cert, to.pair.cert), *flags, url]
+    kept = {name: value for name, value in os.environ.items() if not CLEARED.fullmatch(name)}
+    env = kept | {"HOME": str(home), "MOZ_DISABLE_CONTENT_SANDBOX": "1"}
+    with (to.folder / f"{kind}.log").open("ab") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        end(process)
+
+
 def visit(lab: Lab, kind: str, path: str, url: str) -> None:
     """Shows the page until its script is done, then ends the browser."""
     to = lab.server("go-capture")
-    home = lab.scratch()
-    command = MAKERS[kind](path, home, lab.pki.ca.cert, to.pair.cert)
-    kept = {name: value for name, value in os.environ.items() if not CLEARED.fullmatch(name)}
-    env = kept | {"HOME": str(home), "MOZ_DISABLE_CONTENT_SANDBOX": "1"}
     before = to.said().count("done")
-    with (to.folder / f"{kind}.log").open("ab") as log:
-        process = subprocess.Popen(
-            [*command, url], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
-        )
-    try:
-        until = time.monotonic() + PATIENCE
-        while to.said().count("done") == before:
-            if process.poll() is not None:
-                raise Failed(f"{kind} ended with {process.returncode} before it showed the page")
-            if time.monotonic() > until:
-                raise Failed(f"{kind} did not show the page in {PATIENCE:.0f} s")
-            time.sleep(0.05)
-    finally:
-        end(process)
+    with opened(lab, kind, path, url) as process:
+        wait(process, kind, lambda: to.said().count("done") > before)
+
+
+def wait(process: subprocess.Popen, kind: str, is_there: Callable[[], bool]) -> None:
+    """Until the page has done what is waited for."""
+    until = time.monotonic() + PATIENCE
+    while not is_there():
+        if process.poll() is not None:
+            raise Failed(f"{kind} ended with {process.returncode} before it showed the page")
+        if time.monotonic() > until:
+            raise Failed(f"{kind} did not show the page in {PATIENCE:.0f} s")
+        time.sleep(0.05)
 
 
 def end(process: subprocess.Popen) -> None:

@@ -54,7 +54,7 @@ def asking(lab: Lab, profile: str, url: str, at: str, *args: str) -> Record:
     run = lab.client.run(*args, *to.trust(), "--as", profile, "--resolve", f"{authority}:{at}", url)
     # The recorder is no WebSocket server.
     patched(run).expect_code(22 if url.startswith("wss:") else 0)
-    return to.take(1)[0]
+    return to.asked(1)[0]
 
 
 def patched(run: Run) -> Run:
@@ -206,7 +206,7 @@ def resumed(lab, build):
         "-sS", *to.trust(), "--as", build.profile, "--resolve", f"{url.split('/')[2]}:127.0.0.1", url, url
     )
     patched(run).expect_code(0)
-    first, second = to.take(2)
+    first, second = to.asked(2)
     expect(not first.resumed and second.resumed, "the second connection does not resume the first one's session")
     expect_hello(first.hello, build, "h2")
     expect_hello(second.hello, build, "resumed")
@@ -218,7 +218,7 @@ def address(lab, build):
     to.rest()
     url = f"https://127.0.0.1:{to.port['h2']}/"
     patched(lab.client.run("-sS", *to.trust(), "--as", build.profile, url)).expect_code(0)
-    expect_hello(to.take(1)[0].hello, build, "address")
+    expect_hello(to.asked(1)[0].hello, build, "address")
 
 
 def look(lab: Lab, build: Build, captured: dict[str, str]) -> str:

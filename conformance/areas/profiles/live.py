@@ -19,12 +19,10 @@ from areas.profiles.servers import WAIT, Record
 
 book = Book()
 
-PROGRAMS = {"chromium": ("chromium", "chromium-browser"), "firefox": ("firefox-esr", "firefox")}
-
 
 def each_browser(what: str) -> Callable:
     def add(run: Callable) -> Callable:
-        for kind in PROGRAMS:
+        for kind in browser.PROGRAMS:
             book.check(f"live {kind}: {what}", "go-capture", slow=True)(partial(run, kind=kind))
         return run
 
@@ -43,7 +41,7 @@ def seen(lab: Lab, kind: str, listener: str) -> tuple[Build, Record, str]:
     """What the browser sent when it asked for the page, the build it is, and the page."""
     with_profiles(lab)
     cache = lab.__dict__.setdefault("live", {})
-    path = browser.program(*PROGRAMS[kind])
+    path = browser.program(*browser.PROGRAMS[kind])
     build = nearest(kind, browser.version(path))
     url = f"https://a.test:{recorder(lab).port[listener]}/"
     if (kind, listener) not in cache:
@@ -140,7 +138,7 @@ def capture(lab: Lab, kind: str) -> tuple[Build, Path, str]:
     """A profile's file by `mimus profile capture` from the browser, and the command's report."""
     with_profiles(lab)
     cache = lab.__dict__.setdefault("captured", {})
-    path = browser.program(*PROGRAMS[kind])
+    path = browser.program(*browser.PROGRAMS[kind])
     version = browser.version(path)
     build = nearest(kind, version)
     if build.name != f"{kind}-{version}":

@@ -54,7 +54,7 @@ class Recorder(Server):
     def prepare(self) -> list[str]:
         program = go_program(self.lab, self.code)
         self.pair = self.lab.pki.issue("capture", "DNS:a.test,DNS:b.test,DNS:localhost,IP:127.0.0.1")
-        self.port = {"h2": free_port(), "h1": free_port()}
+        self.port = {"h2": free_port(), "h1": free_port(), "plain": free_port()}
         self.records = self.folder / "records"
         self.records.mkdir()
         self.taken = 0
@@ -88,6 +88,13 @@ class Recorder(Server):
                 time.sleep(0.005)
         self.taken += count
         return [record(path) for path in paths]
+
+    def asked(self, count: int) -> list[Record]:
+        """The next connections that something was sent on, once they have ended: browsers open others too."""
+        found: list[Record] = []
+        while len(found) < count:
+            found += [record for record in self.take(1) if record.app]
+        return found
 
     def rest(self) -> list[Record]:
         """Whatever else has ended."""

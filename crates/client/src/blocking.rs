@@ -59,12 +59,22 @@ impl Client {
         Client { inner }
     }
 
+    /// Opens connections to the origin of `url` ahead of requests, until `count` are open, and waits for them: see
+    /// [`Client::preconnect`](crate::Client::preconnect). They are opened side by side, on this thread.
+    ///
+    /// # Errors
+    /// As [`Client::preconnect`](crate::Client::preconnect).
+    pub fn preconnect(&self, url: impl IntoUrl, count: usize) -> Result<usize> {
+        let request = self.get(url).build()?;
+        rt::Blocking::block_on(crate::preconnect::run(self.inner.clone(), request, count))
+    }
+
     /// Executes a request and waits for the head of the response.
     ///
     /// # Errors
     /// As [`RequestBuilder::send`].
-    pub fn execute(&self, request: Request) -> Result<Response> {
-        rt::Blocking::block_on(crate::call::run(self.inner.clone(), Ok(Box::new(request))))
+    pub fn execute(&self, request: impl Into<Box<Request>>) -> Result<Response> {
+        rt::Blocking::block_on(crate::call::run(self.inner.clone(), Ok(request.into())))
     }
 }
 

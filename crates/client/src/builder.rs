@@ -39,6 +39,8 @@ pub struct ClientBuilder<M = Async> {
     runtime: Option<Arc<dyn Runtime>>,
     resolver: Option<Arc<dyn Resolve>>,
     pool: Limits,
+    /// Who builds said how many connections there may be to an origin.
+    limits_hosts: bool,
     cookies: Option<Arc<dyn CookieStore>>,
     netrc: Option<NetrcSource>,
     mode: PhantomData<fn() -> M>,
@@ -61,6 +63,8 @@ impl<M> fmt::Debug for ClientBuilder<M> {
 
 enum NetrcSource {
     Default,
+    /// As the default, where it is one.
+    IfAny,
     File(PathBuf),
 }
 
@@ -83,6 +87,7 @@ impl<M> ClientBuilder<M> {
             runtime: None,
             resolver: None,
             pool: Limits::default(),
+            limits_hosts: false,
             cookies: None,
             netrc: None,
             mode: PhantomData,
@@ -173,8 +178,10 @@ impl<M> ClientBuilder<M> {
         self
     }
 
-    /// The most connections to one origin at a time. No limit by default, nor with 0.
+    /// The most connections to one origin at a time. No limit by default, but a [`profile`](Self::profile)'s (browsers
+    /// have 6), nor with 0.
     pub fn max_connections_per_host(mut self, n: impl Into<Option<usize>>) -> Self {
+        self.limits_hosts = true;
         self.pool.per_key = n.into().and_then(NonZero::new);
         self
     }
@@ -223,6 +230,12 @@ impl<M> ClientBuilder<M> {
         self
     }
 
+    /// As [`netrc`](Self::netrc), if there is such a file and it can be read; one that is broken counts for nothing.
+    pub fn netrc_if_any(mut self) -> Self {
+        self.netrc = Some(NetrcSource::IfAny);
+        self
+    }
+
     /// Takes credentials from this netrc file for calls that have none.
     pub fn netrc_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.netrc = Some(NetrcSource::File(path.into()));
@@ -257,6 +270,8 @@ impl<M> ClientBuilder<M> {
             pool_limits: self.pool,
             http1_origins: Origins::default(),
             apart_origins: Origins::default(),
+            http2_origins: Origins::default(),
+            http1_takers: Origins::default(),
             hints: Hints::default(),
             cookies: self.cookies,
             netrc,
@@ -282,6 +297,9 @@ impl<M> ClientBuilder<M> {
             *tls = tls.with_client_hello(hello.clone()).map_err(|e| {
                 bad_setting(&format!("it cannot say the hello of {:?}", profile.name()), e)
             })?;
+        }
+        if !self.limits_hosts {
+            self.pool.per_key = profile.connections_per_host();
         }
         let own = std::mem::take(&mut self.own_fields);
         self.fields.retain(|(name, _)| !own.contains(&name.as_str()));
@@ -345,6 +363,12 @@ impl ClientBuilder<Blocking> {
 /// The user's netrc may be missing; one that is named must be there.
 fn read_netrc(source: NetrcSource) -> Result<Option<Netrc>> {
     let (path, must_exist) = match source {
+        NetrcSource::IfAny => {
+            return Ok(read_netrc(NetrcSource::Default).unwrap_or_else(|error| {
+                tracing::debug!(%error, "the netrc file is passed over");
+                None
+            }));
+        }
         NetrcSource::File(path) => (path, true),
         NetrcSource::Default => match std::env::var_os("NETRC") {
             Some(path) => (PathBuf::from(path), true),

@@ -7,10 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::Method;
+use http::{Method, Version};
 use mimus_net::{
     Phase,
-    dial::{DialTimeouts, Dialer},
     proxy::Proxy,
     rt::{self, Probe},
 };
@@ -19,12 +18,17 @@ use mimus_proto::{BodyLength, Event, Fields, ResponseHead};
 use crate::{
     Body, Error, Incoming, Kind, Protocol, Result,
     client::Inner,
-    conn::{Conn, Deadlines, Exchange, Failure, Order, Ready, RequestLine, Reserved, Shared},
+    conn::{
+        Asking, Conn, Deadlines, Exchange, Failure, Order, Ready, RequestLine, Reserved, Shared,
+    },
     incoming::Reading,
     observe::{Observation, Outgoing, tell},
+    opener::{Opened, Opener},
     policy::retry::Sent,
     pool::{Acquired, Asked, DialPermit, Expects},
+    preconnect::Beside,
     request::Request,
+    responder::Chosen,
     response::{Answer, Hop, Response},
     route::{Route, RouteRef},
     verdict::{Memory, Next},
@@ -79,6 +83,8 @@ pub(crate) struct Call<'a> {
     pub(crate) memory: Memory,
     head_at: Instant,
     body_gone: bool,
+    /// Spare connections that no task drives.
+    beside: Beside,
 }
 
 /// How one exchange ended.
@@ -114,6 +120,7 @@ impl<'a> Call<'a> {
             memory: Memory::default(),
             head_at: started,
             body_gone: false,
+            beside: Beside::default(),
         }
     }
 
@@ -126,7 +133,13 @@ impl<'a> Call<'a> {
                 return Outcome { trace, result: Err(error) };
             }
         };
-        let head = self.head(&mut exchange).await;
+        let head = match self.beside.is_empty() {
+            true => self.head(&mut exchange).await,
+            false => {
+                let mut beside = std::mem::take(&mut self.beside);
+                Box::pin(beside.with(self.head(&mut exchange))).await
+            }
+        };
         let trace =
             Trace { sent: exchange.sent(), reused: exchange.reused(), heard: exchange.heard() };
         let result = match head {
@@ -143,7 +156,7 @@ impl<'a> Call<'a> {
     async fn send(&mut self) -> Result<Exchange> {
         let now = if self.attempts == 0 { self.started } else { Instant::now() };
         self.attempts += 1;
-        let route = RouteRef::of(&self.request, self.client.runtime())?;
+        let route = RouteRef::of(&self.request, self.client)?;
         let forwarding = route.forwarding_proxy();
         let length = wire::body_length(&self.request);
         let target = &self.request.target;
@@ -154,15 +167,21 @@ impl<'a> Call<'a> {
             fields = wire::fields(self.client, target, &self.request, length, additions, false)?;
             self.ask_hooks(&mut fields)?;
         }
-        let expects = match route.expects(&self.request)? {
-            Expects::Either if self.wants_http1() => Expects::Exclusive,
-            expects => expects,
-        };
+        let expects = self.client.expects(&route, &self.request)?;
         let (ready, now) = match self.ready(&route, expects, now) {
-            Ok(ready) => (ready, now),
+            Ok(ready) => {
+                if self.request.settings.profile.is_some() && matches!(ready, Ready::Exclusive(_)) {
+                    self.open_spares(&route, expects, None);
+                }
+                (ready, now)
+            }
             // Boxed, because it is rare and its state is large. It may have taken long.
             Err(asked) => {
-                (Box::pin(self.connect(&route, expects, asked, now)).await?, Instant::now())
+                let mut beside = Beside::default();
+                let ready =
+                    Box::pin(self.connect(&route, expects, asked, &mut beside, now)).await?;
+                self.beside = beside;
+                (ready, Instant::now())
             }
         };
         let ready = match self.request.protocol {
@@ -215,11 +234,6 @@ impl<'a> Call<'a> {
         Ok(exchange)
     }
 
-    /// Whether the origin said that it wants HTTP/1.1.
-    fn wants_http1(&self) -> bool {
-        self.client.http1_origins.contains(self.request.target.authority())
-    }
-
     fn deadlines(&self) -> Deadlines {
         let timeouts = &self.request.settings.timeouts;
         Deadlines {
@@ -261,10 +275,27 @@ impl<'a> Call<'a> {
         expects: Expects,
         now: Instant,
     ) -> Result<Ready, ConnAsked> {
+        if let Some(responder) = &self.request.settings.responder
+            && let Some(asking) = self.asking(responder, expects)
+        {
+            return Ok(Ready::Answered(Box::new(asking)));
+        }
         match self.acquire(route, expects, now) {
             Asked::Granted(acquired) => self.fresh(acquired, route, expects, now),
             waiting => Err(waiting),
         }
+    }
+
+    /// The responder in the place of a connection, if it wants this exchange.
+    fn asking(&self, responder: &Chosen, expects: Expects) -> Option<Asking> {
+        let (method, url) = (&self.request.method, &self.request.target.url);
+        let version = match expects {
+            Expects::Shared => Version::HTTP_2,
+            Expects::Exclusive | Expects::Either => Version::HTTP_11,
+        };
+        let responder = Some(&responder.0).filter(|responder| responder.answers(method, url))?;
+        let runtime = &self.client.dialer.runtime;
+        Some(Asking::new(Arc::clone(responder), Arc::clone(runtime), url.clone(), version))
     }
 
     fn acquire(&self, route: &RouteRef<'_>, expects: Expects, now: Instant) -> ConnAsked {
@@ -285,7 +316,7 @@ impl<'a> Call<'a> {
             acquired = match acquired {
                 Acquired::Lease(mut lease) => {
                     let probe = self.probe(lease.idle_since, now);
-                    if !lease.socket.is_stale(probe) {
+                    if lease.is_clear() && !lease.socket.is_stale(probe) {
                         return Ok(Ready::Exclusive(lease));
                     }
                     tracing::trace!("a pooled connection had died");
@@ -315,6 +346,7 @@ impl<'a> Call<'a> {
         route: &RouteRef<'_>,
         expects: Expects,
         mut asked: ConnAsked,
+        beside: &mut Beside,
         now: Instant,
     ) -> Result<Ready> {
         let until = self.deadlines().of(self.request.settings.timeouts.pool, now);
@@ -328,7 +360,7 @@ impl<'a> Call<'a> {
             asked = match self.fresh(acquired, route, expects, Instant::now()) {
                 Ok(ready) => return Ok(ready),
                 Err(Asked::Granted(Acquired::Dial(permit))) => {
-                    return self.dial(route, expects, permit).await;
+                    return self.dial(route, expects, permit, beside).await;
                 }
                 Err(asked) => asked,
             };
@@ -348,47 +380,34 @@ impl<'a> Call<'a> {
         route: &RouteRef<'_>,
         expects: Expects,
         permit: ConnPermit,
+        beside: &mut Beside,
     ) -> Result<Ready> {
-        let settings = &self.request.settings;
-        let early = settings.transport.early_data && self.request.method.is_safe();
-        let offers = route.offers(&self.request, expects);
-        let plan = route.plan(&self.request.target, offers, early)?;
-        let dialer =
-            Dialer { overrides: route.transport().overrides.clone(), ..self.client.dialer.clone() };
-        let timeouts = DialTimeouts {
-            resolve: settings.timeouts.resolve,
-            connect: settings.timeouts.connect,
-            tls: settings.timeouts.tls,
-            total: self.deadline,
-        };
-        let mut dial = dialer.begin(&plan, &timeouts)?;
-        let permit = match self.may_coalesce(route, offers) {
+        let opener = Opener::new(self.client, &self.request, route, expects, self.deadline)?;
+        let mut dial = opener.begin()?;
+        let permit = match self.may_coalesce(route, opener.offers()) {
             false => permit,
-            true => match self.coalesce(route, &plan.host, dial.addresses().await?, permit) {
+            true => match self.coalesce(route, opener.host(), dial.addresses().await?, permit) {
                 Ok(ready) => return Ok(ready),
                 Err(permit) => permit,
             },
         };
-        let dialed = dial.finish().await?;
-        let shares = route.speaks_http2(offers, dialed.tls.as_ref())?;
-        let ready = match shares {
-            false => {
-                let conn = Box::new(Conn::new(dialed, plan.proxy, early));
+        self.open_spares(route, expects, Some(beside));
+        let dialed = beside.with(dial.finish()).await?;
+        let ready = match opener.opened(route, dialed)? {
+            Opened::Exclusive(conn) => {
+                self.client.note_version(&self.request, false);
                 Ready::Exclusive(permit.connected(conn, Instant::now()))
             }
-            true => {
-                let (runtime, http2) = (&self.client.dialer.runtime, &route.transport().http2);
-                let home = route.coalesces().then(|| Box::new(route.to_route()));
-                let at = home.as_ref().and(dialed.socket.peer_addr());
-                let shared = Shared::new(dialed, plan.proxy, early, home, http2, runtime);
+            Opened::Shared(shared, at) => {
                 let reserved = shared.reserve_first();
                 shared.joined(permit.shared(shared.clone(), at, Instant::now()));
+                self.client.note_version(&self.request, true);
                 Ready::Shared(reserved)
             }
         };
         let connection = ready.info();
         tracing::debug!(host = self.request.target.authority(), peer = ?connection.peer, "connected");
-        tell(&settings.hooks, &Observation::Connected { connection: &connection });
+        tell(&self.request.settings.hooks, &Observation::Connected { connection: &connection });
         Ok(ready)
     }
 
@@ -400,6 +419,9 @@ impl<'a> Call<'a> {
             Ready::Exclusive(lease) => {
                 lease.release(now);
                 return Err(Error::new(Kind::NotOffered, "the server does not speak HTTP/2"));
+            }
+            Ready::Answered(_) => {
+                return Err(Error::new(Kind::NotOffered, "a responder takes no extended CONNECT"));
             }
         };
         let until = self.deadlines().of(self.request.settings.timeouts.head, now);
@@ -515,5 +537,6 @@ fn additions<'p>(
         left_origin: memory.left_origin(),
         forwarding,
         expect_continue: body_comes && request.settings.expect_continue.is_some(),
+        cookies: client.cookies.as_ref().and_then(|store| store.cookies(&request.target.url)),
     })
 }

@@ -1,6 +1,6 @@
 //! The client: what calls share.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::Future, sync::Arc};
 
 use mimus_net::{Runtime, dial::Dialer};
 use mimus_proto::Fields;
@@ -12,11 +12,11 @@ use crate::{
     options::Settings,
     origins::Origins,
     policy::netrc::Netrc,
-    pool::{Limits, SharedPool},
+    pool::{Expects, Limits, SharedPool},
     profile::Hints,
     request::Request,
     response::Response,
-    route::Route,
+    route::{Route, RouteRef},
     target::Targets,
 };
 
@@ -65,6 +65,10 @@ pub(crate) struct Inner {
     pub(crate) http1_origins: Origins,
     /// Those that want connections of their own (421, RFC 9110 section 15.5.20).
     pub(crate) apart_origins: Origins,
+    /// Those that speak HTTP/2, if the client has a profile.
+    pub(crate) http2_origins: Origins,
+    /// Those that took HTTP/1.1, if the client has a profile.
+    pub(crate) http1_takers: Origins,
     /// What origins want to be told, if the client has a profile.
     pub(crate) hints: Hints,
     pub(crate) cookies: Option<Arc<dyn CookieStore>>,
@@ -74,6 +78,37 @@ pub(crate) struct Inner {
 impl Inner {
     pub(crate) fn runtime(&self) -> &dyn Runtime {
         &*self.dialer.runtime
+    }
+
+    /// What a connection for `request` may be, after what its origin said of versions.
+    ///
+    /// # Errors
+    /// As [`RouteRef::expects`].
+    pub(crate) fn expects(&self, route: &RouteRef<'_>, request: &Request) -> Result<Expects> {
+        let wants_http1 = || self.http1_origins.contains(request.target.authority());
+        Ok(match route.expects(request)? {
+            Expects::Either if wants_http1() => Expects::Exclusive,
+            expects => expects,
+        })
+    }
+
+    /// Takes note whether the origin of `request` speaks HTTP/2, which browsers remember.
+    pub(crate) fn note_version(&self, request: &Request, is_http2: bool) {
+        if request.settings.profile.is_some() && request.target.https {
+            let known = if is_http2 { &self.http2_origins } else { &self.http1_takers };
+            known.insert(request.target.authority());
+        }
+    }
+
+    /// Whether it is known to.
+    pub(crate) fn is_http2(&self, request: &Request) -> bool {
+        request.target.https && self.http2_origins.contains(request.target.authority())
+    }
+
+    /// Whether it is known not to.
+    pub(crate) fn is_http1(&self, request: &Request) -> bool {
+        let took = || self.http1_takers.contains(request.target.authority());
+        !request.target.https || took() && !self.is_http2(request)
     }
 }
 
@@ -90,6 +125,8 @@ impl Inner {
             pool_limits: self.pool_limits.clone(),
             http1_origins: Origins::default(),
             apart_origins: Origins::default(),
+            http2_origins: Origins::default(),
+            http1_takers: Origins::default(),
             hints: Hints::default(),
             cookies: self.cookies.clone(),
             netrc: self.netrc.clone(),
@@ -224,12 +261,51 @@ impl Client {
         Client { inner }
     }
 
+    /// Opens connections to the origin of `url` ahead of requests, until `count` are open, those in use and
+    /// those being opened included: names resolved, TCP connected, TLS done, through the client's proxy if
+    /// there is one. No request is sent. Returns how many this call opened and keeps, all at once.
+    ///
+    /// One connection of HTTP/2 serves as many requests as its server allows: where one is open, none is
+    /// opened, and of those opened one is kept. Which version it is the server says; to open several to a server
+    /// of both, set the client's [`version`](ClientBuilder::version) to 1.1.
+    ///
+    /// Fewer are opened where the pool's limits leave room for fewer
+    /// ([`max_connections`](ClientBuilder::max_connections) and its like): nothing is waited for or closed to make
+    /// room. What stays unused is closed after
+    /// [`pool_idle_timeout`](ClientBuilder::pool_idle_timeout), as any idle connection; servers may
+    /// close it before, and the request that finds it so gets another.
+    ///
+    /// Dropping the future closes what is not there yet.
+    ///
+    /// ```
+    /// # let origin = mimus_testkit::Origin::start().unwrap();
+    /// # let url = origin.http_url("/get");
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let client = mimus::Client::new();
+    /// assert_eq!(client.preconnect(&url, 2).await?, 2);
+    /// assert!(client.get(&url).send().await?.reused());
+    /// # Ok::<(), mimus::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// When the URL is not one of http or https, or one of the connections cannot be opened, by the client's
+    /// timeouts for name resolution, connecting and TLS, and its total one. Those that can are kept.
+    pub fn preconnect(
+        &self,
+        url: impl crate::IntoUrl,
+        count: usize,
+    ) -> impl Future<Output = Result<usize>> + Send + 'static {
+        let (client, request) = (self.inner.clone(), self.get(url).build());
+        async move { crate::preconnect::run(client, request?, count).await }
+    }
+
     /// Executes a request and waits for the head of the response.
     ///
     /// # Errors
     /// As [`RequestBuilder::send`](crate::RequestBuilder::send).
-    pub async fn execute(&self, request: Request) -> Result<Response> {
-        crate::call::run(self.inner.clone(), Ok(Box::new(request))).await
+    pub async fn execute(&self, request: impl Into<Box<Request>> + Send) -> Result<Response> {
+        crate::call::run(self.inner.clone(), Ok(request.into())).await
     }
 
     /// Executes an [`http::Request`], giving an [`http::Response`]. The extensions of the response

@@ -113,7 +113,7 @@ impl Call<'_> {
         if head.status != StatusCode::MISDIRECTED_REQUEST {
             return false;
         }
-        let Ok(route) = RouteRef::of(&self.request, self.client.runtime()) else { return false };
+        let Ok(route) = RouteRef::of(&self.request, self.client) else { return false };
         if !exchange.is_anothers(&route) {
             return false;
         }

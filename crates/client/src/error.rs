@@ -66,7 +66,7 @@ pub enum Kind {
     Upload,
     /// The status is an error and [`error_for_status`](crate::Response::error_for_status) was asked.
     Status(http::StatusCode),
-    /// A hook refused the call.
+    /// A hook refused the call, or a [responder](crate::responder) did.
     Hook,
     /// The server does not offer what the call needs: HTTP/2, or extended CONNECT
     /// ([`protocol`](crate::RequestBuilder::protocol)). Nothing was sent.
@@ -89,8 +89,16 @@ impl Error {
         Error::new(Kind::Request, detail)
     }
 
+    /// A failure of this kind, as if it had happened in this phase, for a [responder](crate::responder) to give. What
+    /// fails before [`Phase::Send`] counts as not sent.
     #[must_use]
-    pub(crate) fn caused_by(mut self, source: impl Into<BoxError>) -> Self {
+    pub fn simulated(kind: Kind, phase: Phase) -> Self {
+        Error::new(kind, "it was said to have failed").in_phase(phase)
+    }
+
+    /// The same with `source` as its cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<BoxError>) -> Self {
         self.0.source = Some(source.into());
         self
     }

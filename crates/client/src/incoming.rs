@@ -15,8 +15,8 @@ use mimus_proto::{Event, Fields};
 
 use crate::{
     Error, Kind, Result, Upgraded,
-    body::{DecodeError, DecodeErrorKind, DecodeLimits, Decoder},
-    conn::Exchange,
+    body::{DecodeError, DecodeErrorKind, DecodeLimits, Decoder, LastWord},
+    conn::{End, Exchange},
     reader::BodyReader,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 ///
 /// It is a [`Stream`] and an [`http_body::Body`]. Reading it to the end gives the connection back to
 /// the pool. Dropping it earlier gives the connection back when what is left is small and already
-/// here, and closes it otherwise.
+/// here, or when it is an event stream that has said `[DONE]`, and closes it otherwise.
 pub struct Incoming {
     /// What came together with the head.
     first: Option<Bytes>,
@@ -43,6 +43,7 @@ pub struct Incoming {
     ended: Option<Instant>,
     /// Bytes as they came.
     received: u64,
+    last_word: LastWord,
 }
 
 /// What is needed for what is still to come.
@@ -96,6 +97,7 @@ impl Default for Incoming {
             over: false,
             ended: None,
             received: 0,
+            last_word: LastWord::none(),
         }
     }
 }
@@ -120,6 +122,9 @@ impl Incoming {
                 let rest = incoming.take_what_is_here(exchange, now);
                 let keep = |exchange| Rest { exchange, runtime: Arc::clone(runtime) };
                 incoming.rest = rest.map(keep).map(Box::new);
+                if incoming.rest.is_some() {
+                    incoming.last_word = LastWord::of(reading.fields);
+                }
             }
         }
         Ok(incoming)
@@ -217,7 +222,7 @@ impl Incoming {
     /// What goes by another protocol from now on, if anything does.
     pub(crate) fn into_upgraded(mut self) -> Option<Upgraded> {
         let ahead = *self.upgraded.take()?;
-        let (socket, info) = self.rest.take()?.exchange.into_socket();
+        let (socket, info) = self.rest.take()?.exchange.into_socket()?;
         Some(Upgraded::new(socket, info, ahead))
     }
 
@@ -307,6 +312,7 @@ impl Incoming {
             if let Some(length) = &mut self.length {
                 *length = length.saturating_sub(n);
             }
+            self.last_word.hear(data);
         }
         Ok(data)
     }
@@ -372,11 +378,20 @@ impl Incoming {
         }
     }
 
-    /// Its reader has what it wanted: see [`Exchange::linger`].
+    /// Its reader has what it wanted, and often nothing follows.
     #[cfg(feature = "sse")]
     pub(crate) fn linger(&mut self) {
+        let end = if self.last_word.was_said() { End::Due } else { End::Likely };
+        self.leave(Some(end));
+    }
+
+    /// Reads no more: see [`Exchange::abandon`], and [`Exchange::linger`] where the end is near.
+    fn leave(&mut self, end: Option<End>) {
         if let (Some(rest), None) = (self.rest.take(), &self.upgraded) {
-            rest.exchange.linger(&rest.runtime);
+            match end {
+                Some(end) => rest.exchange.linger(end, &rest.runtime),
+                None => rest.exchange.abandon(),
+            }
         }
     }
 
@@ -416,9 +431,7 @@ fn undecodable(error: DecodeError) -> Error {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if let (Some(rest), None) = (self.rest.take(), &self.upgraded) {
-            rest.exchange.abandon();
-        }
+        self.leave(self.last_word.was_said().then_some(End::Due));
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{
     observe::Hook,
     policy::{redirect, retry::RetryPolicy},
     profile::Profile,
+    responder::Chosen,
 };
 
 /// How long each phase of a call may take. `None` is without limit.
@@ -126,6 +127,8 @@ pub(crate) struct Settings {
     pub(crate) redirect: redirect::Policy,
     pub(crate) retry: Option<RetryPolicy>,
     pub(crate) auth: Option<Credentials>,
+    /// Whether the client's netrc file has a say where there are none.
+    pub(crate) netrc: bool,
     pub(crate) proxies: Arc<Proxies>,
     pub(crate) decode: Option<DecodeLimits>,
     pub(crate) body_limit: Option<u64>,
@@ -135,6 +138,8 @@ pub(crate) struct Settings {
     pub(crate) hooks: Arc<[Arc<dyn Hook>]>,
     /// The browser to look like.
     pub(crate) profile: Option<Profile>,
+    /// Who answers in the place of servers.
+    pub(crate) responder: Option<Chosen>,
 }
 
 impl Default for Settings {
@@ -145,6 +150,7 @@ impl Default for Settings {
             redirect: redirect::Policy::default(),
             retry: None,
             auth: None,
+            netrc: true,
             proxies: Arc::new(Proxies::none()),
             decode: Some(DecodeLimits::default()),
             body_limit: None,
@@ -163,6 +169,7 @@ impl Default for Settings {
             }),
             hooks: Arc::new([]),
             profile: None,
+            responder: None,
         }
     }
 }
@@ -400,6 +407,13 @@ macro_rules! shared_setters {
                 port,
                 addrs: addrs.into_iter().collect(),
             });
+            self
+        }
+
+        /// Has `responder` answer in the place of servers: see [`responder`](crate::responder).
+        pub fn answer_with(mut self, responder: impl $crate::responder::Responder) -> Self {
+            let responder = $crate::responder::Chosen(std::sync::Arc::new(responder));
+            self.settings_mut().responder = Some(responder);
             self
         }
 

@@ -177,6 +177,12 @@ impl<M> RequestBuilder<M> {
         self
     }
 
+    /// Sends no credentials of the client's netrc file.
+    pub fn no_netrc(mut self) -> Self {
+        self.settings_mut().netrc = false;
+        self
+    }
+
     /// Adds a field, after those already there and beside others of its name.
     pub fn header(self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         self.change(|r| {
@@ -335,7 +341,15 @@ impl<M> RequestBuilder<M> {
     /// # Errors
     /// The first mistake made while building: a bad URL, field, or body.
     pub fn build(self) -> Result<Request> {
-        self.request.map(|request| *request)
+        self.build_boxed().map(|request| *request)
+    }
+
+    /// The same as it was built, which spares who hands it on to `execute` two moves of it.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_boxed(self) -> Result<Box<Request>> {
+        self.request
     }
 }
 

@@ -125,7 +125,7 @@ impl<M> Response<M> {
         &self.answer.connection
     }
 
-    /// Whether that connection had served before.
+    /// Whether that connection had served before, or was opened [ahead](crate::Client::preconnect).
     pub fn reused(&self) -> bool {
         self.answer.reused
     }

@@ -8,7 +8,7 @@ use std::{
 
 use http::{Method, Version};
 use mimus_net::{
-    Phase, Runtime,
+    Phase,
     dial::{Plan, TlsPlan},
     proxy::{Proxy, ProxyKind},
     tls::TlsInfo,
@@ -16,6 +16,7 @@ use mimus_net::{
 
 use crate::{
     Error, Kind, Result,
+    client::Inner,
     options::Transport,
     pool::Expects,
     request::Request,
@@ -31,8 +32,20 @@ pub(crate) struct Route {
     port: u16,
     proxy: Option<Arc<Proxy>>,
     transport: Arc<Transport>,
+    share: Share,
     /// The reactor that owns the connection's socket.
     realm: u64,
+}
+
+/// With which requests to the same place a request shares connections: browsers keep some apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Share {
+    #[default]
+    All,
+    /// With those that carry no credentials either.
+    Anonymous,
+    /// With none: the beginning of a WebSocket over HTTP/1.1.
+    WebSocket,
 }
 
 /// The same key borrowed from a call, so that finding a pooled connection copies nothing.
@@ -44,12 +57,13 @@ pub(crate) struct RouteRef<'a> {
     port: u16,
     proxy: Option<Arc<Proxy>>,
     transport: &'a Arc<Transport>,
+    share: Share,
     realm: u64,
 }
 
 impl<'a> RouteRef<'a> {
     /// Where `request` goes. A Unix socket takes the place of any proxy.
-    pub(crate) fn of(request: &'a Request, runtime: &dyn Runtime) -> Result<Self> {
+    pub(crate) fn of(request: &'a Request, client: &Inner) -> Result<Self> {
         let target = &request.target;
         let transport = &request.settings.transport;
         let Parts { https, port, .. } = **target;
@@ -67,8 +81,18 @@ impl<'a> RouteRef<'a> {
             port,
             proxy,
             transport,
-            realm: runtime.realm(),
+            share: match &request.settings.profile {
+                None => Share::All,
+                Some(profile) => profile.share(request, || client.is_http1(request)),
+            },
+            realm: client.runtime().realm(),
         })
+    }
+
+    /// The same way, on the connections that all requests share.
+    #[cfg(feature = "ws")]
+    pub(crate) fn among_all(self) -> Self {
+        RouteRef { share: Share::All, ..self }
     }
 
     /// The proxy, if the request goes to one as it is instead of through a tunnel (RFC 9112
@@ -84,6 +108,7 @@ impl<'a> RouteRef<'a> {
             && self.https == route.https
             && self.host == &*route.host
             && self.realm == route.realm
+            && self.share == route.share
             && self.zone == route.zone.as_deref()
             && same_arc(self.transport, &route.transport)
             && match (&self.proxy, &route.proxy) {
@@ -101,6 +126,7 @@ impl<'a> RouteRef<'a> {
             port: self.port,
             proxy: self.proxy.clone(),
             transport: self.transport.clone(),
+            share: self.share,
             realm: self.realm,
         }
     }
@@ -213,6 +239,21 @@ impl<'a> RouteRef<'a> {
     }
 }
 
+impl<'a> From<&'a Route> for RouteRef<'a> {
+    fn from(route: &'a Route) -> Self {
+        RouteRef {
+            https: route.https,
+            host: &route.host,
+            zone: route.zone.as_deref(),
+            port: route.port,
+            proxy: route.proxy.clone(),
+            transport: &route.transport,
+            share: route.share,
+            realm: route.realm,
+        }
+    }
+}
+
 /// Names of ALPN (RFC 7301 section 6, RFC 9113 section 3.2).
 const H2: &[u8] = b"h2";
 const HTTP_1_1: &[u8] = b"http/1.1";
@@ -224,9 +265,13 @@ impl fmt::Display for Route {
         if let Some(path) = &self.transport.unix {
             write!(f, " at {}", path.display())?;
         }
-        match &self.proxy {
-            Some(proxy) => write!(f, " by {proxy}"),
-            None => Ok(()),
+        if let Some(proxy) = &self.proxy {
+            write!(f, " by {proxy}")?;
+        }
+        match self.share {
+            Share::All => Ok(()),
+            Share::Anonymous => f.write_str(" without credentials"),
+            Share::WebSocket => f.write_str(" for a WebSocket"),
         }
     }
 }
@@ -238,6 +283,7 @@ impl PartialEq for Route {
             && self.host == other.host
             && self.zone == other.zone
             && self.realm == other.realm
+            && self.share == other.share
             && self.proxy == other.proxy
             && same_arc(&self.transport, &other.transport)
     }

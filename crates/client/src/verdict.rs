@@ -95,7 +95,8 @@ impl Memory {
         if !self.left_origin && client.default_fields.contains("authorization") {
             return None;
         }
-        let (netrc, host) = (client.netrc.as_ref()?, request.target.url.host_str()?);
+        let netrc = client.netrc.as_ref().filter(|_| request.settings.netrc);
+        let (netrc, host) = (netrc?, request.target.url.host_str()?);
         // A redirect cannot have the default entry sent wherever it leads, nor any in the clear.
         let in_the_clear = !request.target.https && self.previous.iter().any(is_https);
         if self.left_origin && (in_the_clear || !netrc.names(host)) {

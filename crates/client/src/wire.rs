@@ -31,12 +31,15 @@ pub(crate) struct Additions<'a> {
     /// The proxy that forwards the request, to which it also has to authenticate.
     pub(crate) forwarding: Option<&'a Proxy>,
     pub(crate) expect_continue: bool,
+    /// What the client's cookies come to.
+    pub(crate) cookies: Option<Vec<u8>>,
 }
 
 impl Additions<'_> {
     fn is_none(&self) -> bool {
-        let Additions { authorization, left_origin, forwarding, expect_continue } = self;
-        authorization.is_none() && !left_origin && forwarding.is_none() && !expect_continue
+        let Additions { authorization, left_origin, forwarding, expect_continue, cookies } = self;
+        let adds_fields = authorization.is_some() || *expect_continue || cookies.is_some();
+        !adds_fields && !left_origin && forwarding.is_none()
     }
 }
 
@@ -60,7 +63,6 @@ pub(crate) fn fields<'t>(
     let plain = request.fields.is_empty()
         && length == BodyLength::None
         && additions.is_none()
-        && client.cookies.is_none()
         && Arc::ptr_eq(&request.settings, &client.settings);
     let profile = request.settings.profile.as_ref();
     let plain = plain && (profile.is_none() || as_browser::is_plain(client, request));
@@ -112,10 +114,8 @@ fn assemble(
         true => fields.extend_where(user, |name, _| !is_host(name)),
     }
     .map_err(too_large)?;
-    if let Some(store) = &client.cookies
-        && let Some(kept) = store.cookies(&request.target.url)
-    {
-        let all: Vec<&[u8]> = fields.get_all("cookie").chain([&kept[..]]).collect();
+    if let Some(kept) = &additions.cookies {
+        let all: Vec<&[u8]> = fields.get_all("cookie").chain([&**kept]).collect();
         let all = all.join(&b"; "[..]);
         set(&mut fields, "Cookie", &all)?;
     }

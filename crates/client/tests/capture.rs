@@ -92,6 +92,11 @@ fn a_firefox_is_what_was_shipped() {
     }
 }
 
+#[test]
+fn an_edge_is_no_chrome() {
+    round_trip("edge-156-android");
+}
+
 /// A browser that is none of ours, as a file that changes what one says.
 const OTHER: &str = r#"
 name = "other"

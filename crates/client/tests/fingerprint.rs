@@ -1,6 +1,7 @@
 //! What the listener sees of clients: ours, and one that is written by hand.
 
 use std::io::{Read, Write};
+use std::iter;
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -325,6 +326,9 @@ fn with_a_configuration_the_name_is_not_seen() {
         let open = client.get(rig.url("/")).ech(mimus::tls::Ech::Off);
         open.send().expect("an answer").text().expect("a body");
         drop(client);
-        assert_eq!(rig.seen().hello.expect("a ClientHello").server_name(), Some("localhost"));
+        // The spare connection that Chrome opens beside a navigation's is refused too, and may end later.
+        let names = iter::from_fn(|| Some(rig.seen().hello?.server_name()?.to_owned()));
+        let mut named = names.skip_while(|name| name == "public.test");
+        assert_eq!(named.next().as_deref(), Some("localhost"), "{browser:?}");
     }
 }

@@ -76,6 +76,22 @@ fn woken_from_another_thread_while_a_socket_is_pending() {
 }
 
 #[test]
+fn one_of_several_does_not_put_the_thread_to_sleep() {
+    Blocking::block_on(async {
+        let mut silent = connect(&rt(), server(support::silence)).await.unwrap();
+        let mut flag = pin!(raised_after(ms(50)));
+        let mut buf = BytesMut::with_capacity(16);
+        // Alone it would sleep for as long as nothing comes, which is for ever.
+        poll_fn(|cx| {
+            let read = Blocking::beside(|| silent.poll_read(cx, &mut buf, Wait::Alone));
+            assert!(read.is_pending());
+            flag.as_mut().poll(cx)
+        })
+        .await;
+    });
+}
+
+#[test]
 fn thousands_of_wakes_lose_none() {
     Blocking::block_on(async {
         let mut socket = connect(&rt(), server(support::silence)).await.unwrap();

@@ -275,10 +275,20 @@ impl Control {
     }
 
     fn note_connection(&mut self, value: &[u8]) {
-        for option in elements(value) {
-            self.close |= option.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        // Nearly always it is one option alone, which then is told without looking for where it ends.
+        if !self.note_option(value) {
+            for option in elements(value) {
+                self.note_option(option);
+            }
         }
+    }
+
+    /// Whether it is an option that matters.
+    fn note_option(&mut self, option: &[u8]) -> bool {
+        let (close, keep_alive) = (is_named(option, b"close"), is_named(option, b"keep-alive"));
+        self.close |= close;
+        self.keep_alive |= keep_alive;
+        close || keep_alive
     }
 
     /// Whether the sender of this message leaves the connection open (RFC 9112 section 9.3).

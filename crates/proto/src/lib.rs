@@ -72,6 +72,7 @@ mod outbox;
 mod simd;
 #[cfg(feature = "sse")]
 pub mod sse;
+pub mod tls;
 #[cfg(feature = "ws")]
 pub mod ws;
 

@@ -4,6 +4,7 @@ mod coding;
 mod decode;
 mod encode;
 mod form;
+mod last_word;
 pub mod multipart;
 mod progress;
 mod send;
@@ -15,6 +16,7 @@ pub use encode::encode;
 pub use form::{FormError, append_query, append_query_text, to_form};
 #[cfg(feature = "json")]
 pub use form::{from_json, to_json};
+pub(crate) use last_word::LastWord;
 pub use progress::{Meter, Observed, Observer, Progress};
 pub use send::{Body, BodyFrames, LengthMismatch};
 pub use text::{LineSplitter, LineTooLong, TextDecoder, charset_of, decode_text};

@@ -3,31 +3,27 @@
 use std::{
     fmt,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::Instant,
 };
 
 use bytes::Bytes;
 use http::Version;
-use mimus_net::{Phase, Runtime, Socket, Wait, rt::Probe};
+use mimus_net::{Phase, Runtime, Socket, rt::Probe};
 use mimus_proto::{Event, h1::Reuse};
 
-use super::{Conn, Failure, Order, Shared, shared::OnStream};
+use super::{
+    Asking, Conn, Failure, Order, Shared,
+    answered::Answered,
+    remains::{self, End},
+    shared::OnStream,
+};
 use crate::{
     observe::ConnectionInfo,
     policy::retry::Sent,
     pool::{Lease, Shareable},
     route::{Route, RouteRef},
 };
-
-/// The most of an unwanted body that is read off to save its connection. What costs more to read
-/// than a new connection does is not worth it.
-const DRAIN_MAX: usize = 64 * 1024;
-
-/// How long an end that is on its way is awaited, for nobody waits for it: a server that means to go on is
-/// told soon that it need not.
-#[cfg(feature = "sse")]
-const LINGER: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// A connection that owes an answer. It is small, because it is moved about: what it needs on its way
 /// lives elsewhere.
@@ -36,6 +32,8 @@ pub(crate) enum Exchange {
     Exclusive(ConnLease),
     /// HTTP/2: one stream of many.
     Shared(Box<OnStream>),
+    /// There is no connection: a responder answers.
+    Answered(Box<Answered>),
 }
 
 /// A connection lent by the pool.
@@ -46,6 +44,8 @@ pub(crate) enum Ready {
     Exclusive(ConnLease),
     /// With a place on it.
     Shared(Reserved),
+    /// It is a responder.
+    Answered(Box<Asking>),
 }
 
 /// A place on a shared connection, for a stream to take.
@@ -97,7 +97,11 @@ impl Drop for Reserved {
 impl Ready {
     /// Whether it speaks HTTP/2.
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self, Ready::Shared(_))
+        match self {
+            Ready::Exclusive(_) => false,
+            Ready::Shared(_) => true,
+            Ready::Answered(asking) => asking.version == Version::HTTP_2,
+        }
     }
 
     /// Whether the connection had served before.
@@ -105,6 +109,7 @@ impl Ready {
         match self {
             Ready::Exclusive(lease) => lease.is_reused(),
             Ready::Shared(place) => place.on.has_served(),
+            Ready::Answered(_) => false,
         }
     }
 
@@ -113,6 +118,7 @@ impl Ready {
         match self {
             Ready::Exclusive(_) => Version::HTTP_11,
             Ready::Shared(_) => Version::HTTP_2,
+            Ready::Answered(asking) => asking.version,
         }
     }
 
@@ -121,6 +127,7 @@ impl Ready {
         match self {
             Ready::Exclusive(lease) => Arc::clone(&lease.info),
             Ready::Shared(place) => place.on.info(),
+            Ready::Answered(asking) => Arc::clone(&asking.info),
         }
     }
 
@@ -133,6 +140,7 @@ impl Ready {
                 Ok(Exchange::Exclusive(lease))
             }
             Ready::Shared(place) => Ok(Exchange::Shared(place.begin(order)?)),
+            Ready::Answered(asking) => Ok(Exchange::Answered(asking.begin(order)?)),
         }
     }
 }
@@ -143,6 +151,7 @@ macro_rules! either {
         match $self {
             Exchange::Exclusive($it) => $answer,
             Exchange::Shared($it) => $answer,
+            Exchange::Answered($it) => $answer,
         }
     };
 }
@@ -152,6 +161,7 @@ impl fmt::Debug for Exchange {
         match self {
             Exchange::Exclusive(lease) => f.debug_tuple("Exclusive").field(&**lease).finish(),
             Exchange::Shared(on) => f.debug_tuple("Shared").field(on).finish(),
+            Exchange::Answered(answer) => f.debug_tuple("Answered").field(answer).finish(),
         }
     }
 }
@@ -162,6 +172,7 @@ impl Exchange {
         match self {
             Exchange::Exclusive(lease) => lease.is_reused(),
             Exchange::Shared(on) => on.reused(),
+            Exchange::Answered(_) => false,
         }
     }
 
@@ -170,13 +181,14 @@ impl Exchange {
         match self {
             Exchange::Exclusive(lease) => &lease.info,
             Exchange::Shared(on) => on.info(),
+            Exchange::Answered(answer) => answer.info(),
         }
     }
 
     /// Whether the connection was made for another route than this.
     pub(crate) fn is_anothers(&self, route: &RouteRef<'_>) -> bool {
         match self {
-            Exchange::Exclusive(_) => false,
+            Exchange::Exclusive(_) | Exchange::Answered(_) => false,
             Exchange::Shared(on) => on.is_anothers(route),
         }
     }
@@ -240,6 +252,7 @@ impl Exchange {
         match self {
             Exchange::Exclusive(lease) => lease.poll_gather(cx, runtime),
             Exchange::Shared(on) => on.poll_gather(cx, runtime),
+            Exchange::Answered(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -248,6 +261,7 @@ impl Exchange {
         match self {
             Exchange::Exclusive(lease) => lease.machine.take_rest(),
             Exchange::Shared(on) => on.take_rest(),
+            Exchange::Answered(answer) => answer.take_rest(),
         }
     }
 
@@ -256,6 +270,7 @@ impl Exchange {
         match self {
             Exchange::Exclusive(lease) => lease.machine.remaining_body(),
             Exchange::Shared(on) => on.remaining_body(),
+            Exchange::Answered(answer) => answer.remaining_body(),
         }
     }
 
@@ -263,7 +278,7 @@ impl Exchange {
     pub(crate) fn here(&mut self) -> usize {
         match self {
             Exchange::Exclusive(lease) => lease.machine.recv_buf().len(),
-            Exchange::Shared(_) => 0,
+            Exchange::Shared(_) | Exchange::Answered(_) => 0,
         }
     }
 
@@ -282,74 +297,39 @@ impl Exchange {
                 }
             }
             Exchange::Shared(on) => on.finish(now),
+            Exchange::Answered(_) => {}
         }
     }
 
     /// The response is not wanted any more. What little of it is already here is read off, so that
     /// the connection can serve again; otherwise it is closed, or the stream reset.
     pub(crate) fn abandon(self) {
-        let Exchange::Exclusive(mut lease) = self else { return };
-        let mut cx = Context::from_waker(Waker::noop());
-        if poll_drain(&mut lease, &mut { DRAIN_MAX }, &mut cx) == Poll::Ready(true) {
-            Exchange::Exclusive(lease).finish(Instant::now());
+        if let Exchange::Exclusive(lease) = self {
+            drop(remains::read_off(lease));
         }
     }
 
-    /// As [`abandon`](Self::abandon), of a response whose reader knows that its end is near: where the
-    /// runtime drives tasks, one awaits it for a moment.
-    #[cfg(feature = "sse")]
-    pub(crate) fn linger(self, runtime: &Arc<dyn Runtime>) {
-        let Exchange::Exclusive(mut lease) = self else { return };
-        let mut left = DRAIN_MAX;
-        let mut cx = Context::from_waker(Waker::noop());
-        match poll_drain(&mut lease, &mut left, &mut cx) {
-            Poll::Ready(true) => Exchange::Exclusive(lease).finish(Instant::now()),
-            Poll::Ready(false) => {}
-            Poll::Pending => {
-                let (clock, until) = (Arc::clone(runtime), Instant::now() + LINGER);
-                // One that is refused is dropped, which closes the connection.
-                let _ = runtime.spawn(Box::pin(async move {
-                    let drained = std::future::poll_fn(|cx| poll_drain(&mut lease, &mut left, cx));
-                    if mimus_net::rt::within(&*clock, Some(until), drained).await == Some(true) {
-                        Exchange::Exclusive(lease).finish(Instant::now());
-                    }
-                }));
-            }
+    /// As [`abandon`](Self::abandon), of a response whose reader knows of its `end`.
+    pub(crate) fn linger(self, end: End, runtime: &Arc<dyn Runtime>) {
+        if let Exchange::Exclusive(lease) = self
+            && let Some(remains) = remains::read_off(lease)
+        {
+            remains.wait(end, runtime);
         }
     }
 
-    /// Takes the connection, or the stream, out of HTTP's hands, after [`Event::Upgraded`].
-    pub(crate) fn into_socket(self) -> (Box<dyn Socket>, Arc<ConnectionInfo>) {
+    /// Takes the connection, or the stream, out of HTTP's hands, after [`Event::Upgraded`]. A responder has none.
+    pub(crate) fn into_socket(self) -> Option<(Box<dyn Socket>, Arc<ConnectionInfo>)> {
         match self {
             Exchange::Exclusive(lease) => {
                 let conn = lease.detach();
-                (conn.socket, conn.info)
+                Some((conn.socket, conn.info))
             }
             Exchange::Shared(on) => {
                 let info = Arc::clone(on.info());
-                (Box::new(on.into_tunnel()), info)
+                Some((Box::new(on.into_tunnel()), info))
             }
-        }
-    }
-}
-
-/// Reads off the rest of a response, up to `left` bytes more of it. Ready with whether its end was read.
-fn poll_drain(lease: &mut ConnLease, left: &mut usize, cx: &mut Context<'_>) -> Poll<bool> {
-    let long = lease.machine.remaining_body().is_some_and(|rest| rest > *left as u64);
-    if long || lease.sent() != Sent::Whole {
-        return Poll::Ready(false);
-    }
-    loop {
-        match lease.buffered_event() {
-            Ok(Some(Event::Data(data))) if data.len() <= *left => *left -= data.len(),
-            Ok(Some(Event::Trailers(_))) => {}
-            Ok(Some(Event::End)) => return Poll::Ready(true),
-            Ok(None) => match lease.poll_fill(cx, Wait::Beside) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => return Poll::Ready(false),
-                Poll::Pending => return Poll::Pending,
-            },
-            _ => return Poll::Ready(false),
+            Exchange::Answered(_) => None,
         }
     }
 }

@@ -92,6 +92,8 @@ pub(crate) enum Failure {
     TooLarge(usize, u32),
     /// The body to be sent failed.
     Upload(BoxError),
+    /// What a responder gave in the place of an answer, or made of one.
+    Responder(Error),
 }
 
 impl Failure {
@@ -118,6 +120,7 @@ impl Failure {
             Failure::Upload(e) => Error::new(Kind::Upload, "the request body failed")
                 .in_phase(Phase::Send)
                 .caused_by(e),
+            Failure::Responder(e) => e,
         }
     }
 }
@@ -505,6 +508,12 @@ impl Conn {
         self.machine.shrink(KEEP_OUTPUT);
         self.turn = Turn::none();
         self.idle_since = now;
+    }
+
+    /// Nobody waits for the rest of the response any more.
+    pub(super) fn unlimit(&mut self) {
+        self.turn.deadlines = Turn::none().deadlines;
+        self.socket.set_deadline(None);
     }
 
     /// A peer that refuses an upload resets the connection: the failed write says more.

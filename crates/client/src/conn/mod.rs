@@ -1,7 +1,9 @@
 //! Connections that speak HTTP.
 
+mod answered;
 mod exchange;
 mod exclusive;
+mod remains;
 mod room;
 mod shared;
 
@@ -10,9 +12,11 @@ use std::{sync::Arc, time::Instant};
 use mimus_net::{Socket, dial::Dialed, proxy::Proxy};
 use mimus_proto::h1;
 
+pub(crate) use answered::Asking;
 pub(crate) use exchange::{Exchange, Ready, Reserved};
 use exclusive::Turn;
 pub(crate) use exclusive::{Deadlines, Failure, Order, RequestLine};
+pub(crate) use remains::End;
 pub(crate) use room::Intake;
 pub(crate) use shared::Shared;
 
@@ -30,6 +34,8 @@ pub(crate) struct Conn {
     intake: Intake,
     /// The exchange under way.
     turn: Turn,
+    /// How many bytes more of a response that was left at its end may be read off, where the end did not come yet.
+    owes: Option<usize>,
     /// When it was last given back.
     pub(crate) idle_since: Instant,
 }
@@ -47,6 +53,7 @@ impl Conn {
             early,
             intake: Intake::new(),
             turn: Turn::none(),
+            owes: None,
             idle_since: now,
         }
     }

@@ -62,6 +62,13 @@ pub enum Observation<'a> {
         /// Its particulars.
         connection: &'a ConnectionInfo,
     },
+    /// A connection stands that no request has needed yet: one of
+    /// [`preconnect`](crate::Client::preconnect), or a spare one, as the browser of a profile opens. Told by whoever opens
+    /// it, which may be a task of the runtime.
+    Preconnected {
+        /// Its particulars.
+        connection: &'a ConnectionInfo,
+    },
     /// A pooled connection was taken.
     Reused {
         /// Its particulars.

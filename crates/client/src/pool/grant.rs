@@ -13,25 +13,32 @@ pub struct Permit {
     pub(super) stage: Stage,
     /// What its call can use.
     pub(super) expects: Expects,
+    /// Opens a connection [ahead](super::ahead) beside a dial that others wait for.
+    pub(super) spare: bool,
     pub(super) created: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Dialling,
-    /// For the first exchange of its connection.
+    /// For the exchange that opened its connection.
     Opened,
-    /// For a later one.
+    /// For another one.
     Reused,
 }
 
 impl Permit {
     /// For a connection of `key` opened at `created` that has served before.
     pub(super) fn again(key: usize, expects: Expects, created: Instant) -> Permit {
-        Permit { key, stage: Stage::Reused, expects, created }
+        Permit { key, stage: Stage::Reused, expects, spare: false, created }
     }
 
-    /// Whether its connection has served an exchange before.
+    /// Whether others wait for its dial, because it may bring a shared connection.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.expects.may_share() && !self.spare
+    }
+
+    /// Whether its connection was in the pool before.
     pub fn is_reused(&self) -> bool {
         self.stage == Stage::Reused
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// The most connections open or being opened, over all keys. Default: no limit.
     pub total: Option<NonZeroUsize>,
-    /// The most connections open or being opened for one key. Default: no limit. Browsers use 6.
+    /// The most connections open or being opened for one key. Default: no limit. A browser's profile says 6.
     pub per_key: Option<NonZeroUsize>,
     /// The most idle connections kept for one key; the longest idle goes first. 0 keeps none.
     /// Default: no limit.

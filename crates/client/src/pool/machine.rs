@@ -20,11 +20,11 @@ pub(super) struct Entry<K> {
     /// The arrival number under which this key stands in [`Pool::ready`].
     ready: Option<u64>,
     /// Dials under way that may bring a shared connection.
-    sharing: usize,
+    pub(super) sharing: usize,
     /// Places granted to waiters who have not claimed them.
     promised: usize,
     /// A dial that might have brought a shared connection brought an exclusive one.
-    exclusive: bool,
+    pub(super) exclusive: bool,
     /// A shared connection counts as in use: whether one is idle is asked when it matters.
     pub(super) stats: Stats,
 }
@@ -52,7 +52,7 @@ pub struct Pool<K, C, S> {
     waiters: Waiters<C, S>,
     /// Keys with a waiter that may dial and room under their own limit, by that waiter's arrival.
     /// After each mutation it is empty unless the total limit binds and nothing is idle.
-    ready: BTreeSet<(u64, usize)>,
+    pub(super) ready: BTreeSet<(u64, usize)>,
     totals: Stats,
 }
 
@@ -119,7 +119,6 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     }
 
     /// The shared connections of a key.
-    #[cfg(feature = "ws")]
     pub fn shared_of(&self, hash: u64, is_key: impl Fn(&K) -> bool) -> impl Iterator<Item = &S> {
         let entry = self.find(hash, is_key).map(|key| &self.keys[key]);
         let members = entry.into_iter().flat_map(|entry| &entry.members);
@@ -282,7 +281,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             .map(|(key, entry)| (&entry.key, entry.stats.with_idle(self.idle_members(key))))
     }
 
-    fn entry(
+    pub(super) fn entry(
         &mut self,
         hash: u64,
         is_key: impl Fn(&K) -> bool,
@@ -348,7 +347,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     /// Counts the dial of `permit` as over.
     pub(super) fn end_dial(&mut self, permit: &Permit) {
         self.count(permit.key, |stats| stats.dialling -= 1);
-        self.keys[permit.key].sharing -= usize::from(permit.expects.may_share());
+        self.keys[permit.key].sharing -= usize::from(permit.is_awaited());
     }
 
     /// A shared connection opened: the key no longer counts as exclusive.
@@ -368,11 +367,11 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         !awaits && self.ready.is_empty() && !self.key_is_full(key) && !self.is_full()
     }
 
-    fn key_is_full(&self, key: usize) -> bool {
+    pub(super) fn key_is_full(&self, key: usize) -> bool {
         self.limits.per_key.is_some_and(|max| self.keys[key].stats.open() >= max.get())
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.limits.total.is_some_and(|max| self.totals.open() >= max.get())
     }
 
@@ -408,11 +407,17 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         });
         self.keys[key].sharing += usize::from(expects.may_share());
         let stage = Stage::Dialling;
-        Grant::Dial(Permit { key, stage, expects, created: now })
+        Grant::Dial(Permit { key, stage, expects, spare: false, created: now })
     }
 
     /// Gives a released connection to the first waiter of its key that can use it, or keeps it.
-    fn hand_on(&mut self, permit: Permit, conn: C, now: Instant, effects: &mut Effects<C, S>) {
+    pub(super) fn hand_on(
+        &mut self,
+        permit: Permit,
+        conn: C,
+        now: Instant,
+        effects: &mut Effects<C, S>,
+    ) {
         let Permit { key, created, .. } = permit;
         let Some(first) = self.first_for_lease(key) else {
             return self.park(key, conn, created, now, effects);

@@ -49,7 +49,7 @@ pub enum Expects {
 
 impl Expects {
     /// Whether a dial for such a call may bring a shared connection.
-    pub(super) fn may_share(self) -> bool {
+    pub(crate) fn may_share(self) -> bool {
         self != Expects::Exclusive
     }
 }

@@ -65,9 +65,17 @@
 //! Who asks has a permit already, because only a dial resolves names: under a limit that binds, the first
 //! call of a key waits for room, though another's connection would have served it.
 //!
+//! # Connections that nobody asked for yet
+//!
+//! [`ahead`](machine::Pool::ahead) gives permits for connections that are to be there before they are needed. Such a
+//! connection [stands](machine::Pool::stand) from its dial on, for who waits or who comes. For one of several dials
+//! ahead, or for the call beside whose own they are made, others wait as for any dial that may turn out shared; the
+//! rest are spare, and one that brings a second shared connection [gives way](machine::Pool::stand_shared).
+//!
 //! Nobody tells the pool when a shared connection becomes idle while nobody waits: it asks when it
 //! matters, for statistics, expiry or room.
 
+mod ahead;
 mod aliases;
 mod grant;
 mod idle;

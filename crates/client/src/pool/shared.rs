@@ -148,6 +148,30 @@ impl<K, C, S: Shareable> SharedPool<K, C, S> {
         all.into_iter().map(|(id, conn)| Standing { conn, id }).collect()
     }
 
+    /// Leave to open connections for this key before they are asked for: see [`Pool::ahead`].
+    pub fn ahead(
+        &self,
+        hash: u64,
+        is_key: impl Fn(&K) -> bool,
+        make_key: impl FnOnce() -> K,
+        wanted: (Expects, usize),
+        now: Instant,
+    ) -> Vec<DialPermit<K, C, S>> {
+        let permits = self.inner.update(|pool, effects| {
+            pool.sweep(now, effects);
+            pool.ahead(hash, is_key, make_key, wanted, now, effects)
+        });
+        let permit = |permit| DialPermit {
+            unit: Unit { inner: Arc::clone(&self.inner), permit: Some(permit) },
+        };
+        permits.into_iter().map(permit).collect()
+    }
+
+    /// The shared connections of this key.
+    pub fn shared_of(&self, hash: u64, is_key: impl Fn(&K) -> bool) -> Vec<S> {
+        self.inner.lock().pool.shared_of(hash, is_key).cloned().collect()
+    }
+
     /// Has a key served by none but connections of its own: see [`Pool::part`].
     pub fn part(&self, hash: u64, is_key: impl Fn(&K) -> bool) {
         self.inner.update(|pool, _| pool.part(hash, is_key));
@@ -305,6 +329,30 @@ impl<K, C, S: Shareable> DialPermit<K, C, S> {
         });
         let wants_news = Arc::clone(&inner.wants_news);
         Member { inner: Arc::downgrade(inner), wants_news, id }
+    }
+
+    /// An exclusive connection is open that no exchange asked for: the first who waits gets it, or it is idle
+    /// from `now` on.
+    pub fn stand(mut self, conn: C, now: Instant) {
+        if let Some(permit) = self.unit.permit.take() {
+            self.unit.inner.update(|pool, effects| pool.stand(permit, conn, now, effects));
+        }
+    }
+
+    /// As [`shared`](Self::shared), of a connection that no exchange asked for. `None`: another serves the key or
+    /// is to be expected, and this one is not needed.
+    pub fn stand_shared(
+        mut self,
+        conn: S,
+        at: Option<SocketAddr>,
+        now: Instant,
+    ) -> Option<Member<K, C, S>> {
+        let inner = &self.unit.inner;
+        let permit = self.unit.permit.take()?;
+        let kept =
+            inner.update(|pool, effects| pool.stand_shared(permit, conn, at, now, effects)).ok();
+        let wants_news = Arc::clone(&inner.wants_news);
+        kept.map(|id| Member { inner: Arc::downgrade(inner), wants_news, id: Some(id) })
     }
 
     /// The connection serves this key too, so that there is no need to open one, if it has not left and

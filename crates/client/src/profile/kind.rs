@@ -4,6 +4,7 @@
 use http::Method;
 use url::Url;
 
+use super::schema::KINDS;
 use crate::{policy::redirect::same_origin, request::Request, target::Target};
 
 /// The mode of a request (fetch standard, section 2.2.5), where its kind leaves it open.
@@ -87,22 +88,7 @@ impl Kind {
     pub const FETCH: Kind = Kind::Fetch { mode: Mode::Cors, credentials: Credentials::SameOrigin };
 
     /// How profile files name the kinds, in the order of [`index`](Self::index).
-    pub(super) const NAMES: [&'static str; 14] = [
-        "navigate",
-        "iframe",
-        "form-post",
-        "fetch",
-        "xhr",
-        "script",
-        "async-script",
-        "style",
-        "image",
-        "favicon",
-        "font",
-        "beacon",
-        "preflight",
-        "websocket",
-    ];
+    pub(super) const NAMES: [&'static str; 14] = KINDS;
 
     /// One of each.
     pub(super) const ALL: [Kind; 14] = [
@@ -179,6 +165,11 @@ impl Kind {
         }
     }
 
+    /// Whether there are requests of this kind that carry no credentials.
+    pub(super) fn may_omit_credentials(self) -> bool {
+        self.credentials() != Credentials::Include
+    }
+
     fn credentials(self) -> Credentials {
         match self {
             Kind::Fetch { credentials, .. } => credentials,
@@ -227,6 +218,8 @@ pub(crate) struct Ask {
     pub(crate) initiator: Option<Url>,
     /// Whether a human hand started it.
     pub(crate) by_user: Option<bool>,
+    /// A WebSocket that may begin on a connection of other requests, because its own question left it behind.
+    pub(crate) takes_left: bool,
     /// How far the targets lay that redirected here.
     farthest: Relation,
 }

@@ -23,8 +23,9 @@
 
 #[cfg(feature = "fingerprint")]
 pub mod capture;
-mod data;
+mod error;
 mod hints;
+mod inherit;
 mod kind;
 mod schema;
 mod template;
@@ -33,25 +34,27 @@ mod texts;
 use std::{
     collections::HashMap,
     fmt,
-    path::{Path, PathBuf},
+    num::NonZeroUsize,
+    path::Path,
     sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
 };
 
 use mimus_net::tls::ClientHello;
 use mimus_proto::h2;
 
-use self::schema::File;
+use self::schema::{Apart, File};
+pub use self::{
+    error::Error,
+    kind::{Credentials, Kind, Mode},
+    schema::Verified,
+};
 pub(crate) use self::{
     hints::Hints,
     kind::{Ask, Asked, kind_of},
     template::{Said, Template, Way},
     texts::{hello_of, open_as},
 };
-pub use self::{
-    kind::{Credentials, Kind, Mode},
-    schema::Verified,
-};
-use crate::options::Transport;
+use crate::{options::Transport, request::Request, route::Share};
 
 /// A browser of one version on one platform. Clones share it.
 #[derive(Clone)]
@@ -68,6 +71,25 @@ struct Inner {
     templates: [OnceLock<Template>; Kind::NAMES.len() * Way::ALL.len()],
 }
 
+/// The files in `data`, as the build script found them.
+mod compiled {
+    use super::{Error, inherit, unknown};
+
+    include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
+
+    /// The name that stands behind an alias.
+    pub(super) fn of_alias(name: &str) -> Option<&'static str> {
+        ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, name)| *name)
+    }
+
+    /// The table of a file that can be extended.
+    pub(super) fn table_of(name: &str) -> Result<toml::Table, Error> {
+        let file = PROFILES.iter().chain(BASES).find(|(known, _)| *known == name);
+        let (_, text) = file.ok_or_else(|| unknown(name))?;
+        inherit::parse_listed(text).map(|(table, _)| table)
+    }
+}
+
 /// Profiles that were asked for by name: what is made of one is shared.
 static NAMED: LazyLock<Mutex<HashMap<&'static str, Profile>>> = LazyLock::new(Mutex::default);
 
@@ -77,17 +99,17 @@ impl Profile {
     /// # Errors
     /// [`Error`] when there is none: it says which come near.
     pub fn named(name: &str) -> Result<Profile, Error> {
-        let alias = data::ALIASES.iter().find(|(alias, _)| *alias == name);
-        let name = alias.map_or(name, |(_, name)| name);
-        let own = data::FILES.iter().find(|(known, _)| *known == name);
-        let Some((name, text)) = own.filter(|(known, _)| !data::BASES.contains(known)) else {
-            return Err(Error::unknown(name));
+        let name = compiled::of_alias(name).unwrap_or(name);
+        let Some((name, text)) = compiled::PROFILES.iter().find(|(known, _)| *known == name) else {
+            return Err(unknown(name));
         };
         let known = NAMED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         if let Some(profile) = known {
             return Ok(profile);
         }
-        let profile = Profile::load(text)?;
+        // The build script has checked it.
+        let (table, _) = inherit::parse_listed(text)?;
+        let profile = Profile::of(table)?;
         let mut all = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(all.entry(name).or_insert(profile).clone())
     }
@@ -98,21 +120,20 @@ impl Profile {
     /// # Errors
     /// [`Error`] when it is not TOML, lacks something or contradicts itself.
     pub fn from_toml(text: &str) -> Result<Profile, Error> {
-        let profile = Profile::load(text)?;
-        // Of those that are compiled in it is known.
-        for kind in Kind::ALL {
-            for way in Way::ALL {
-                profile.template(kind, way)?;
-            }
+        let mut table = inherit::parse(text)?;
+        // Between themselves those that are compiled in extend each other by what their files are called.
+        if let Some(toml::Value::String(parent)) = table.get_mut("extends")
+            && let Some(name) = compiled::of_alias(parent)
+        {
+            *parent = name.to_owned();
         }
+        let profile = Profile::of(table)?;
+        profile.0.file.check()?;
         Ok(profile)
     }
 
-    fn load(text: &str) -> Result<Profile, Error> {
-        let table = data::merged(text)?;
-        let file = table.clone().try_into();
-        let file: File = file.map_err(|e| Error::invalid(data::name_of(&table), e))?;
-        file.check()?;
+    fn of(table: toml::Table) -> Result<Profile, Error> {
+        let (table, file) = inherit::whole(table, compiled::table_of)?;
         let opening = Arc::new(file.http2.opening());
         let weights = Kind::NAMES.map(|kind| {
             let weight = file.kinds.get(kind)?.weight?;
@@ -128,20 +149,18 @@ impl Profile {
     /// As [`from_toml`](Self::from_toml), and when the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Profile, Error> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Error(Reason::Unreadable(path.to_owned(), e)))?;
+        let text = std::fs::read_to_string(path).map_err(|e| Error::unreadable(path, e))?;
         Profile::from_toml(&text)
     }
 
     /// The names of the profiles that are compiled in.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        let names = data::FILES.iter().map(|(name, _)| *name);
-        names.filter(|name| !data::BASES.contains(name))
+        compiled::PROFILES.iter().map(|(name, _)| *name)
     }
 
     /// Other names, and what they stand for.
     pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
-        data::ALIASES.iter().copied()
+        compiled::ALIASES.iter().copied()
     }
 
     /// Its name.
@@ -217,6 +236,32 @@ impl Profile {
         let tables = of_kinds.chain([&file.values, &file.plain]);
         let lists = tables.filter_map(|values| values.get("accept-encoding"));
         lists.flat_map(|list| list.split(',')).map(str::trim).filter(|coding| !coding.is_empty())
+    }
+
+    /// The most connections to one origin at a time.
+    pub(crate) fn connections_per_host(&self) -> Option<NonZeroUsize> {
+        self.0.file.connections.per_host
+    }
+
+    /// How many connections are open once `request` opens one, if it opens more than that one.
+    pub(crate) fn navigation_opens(&self, request: &Request) -> Option<usize> {
+        let open = self.0.file.connections.navigation?;
+        matches!(kind_of(request), Kind::Navigate | Kind::FormPost).then_some(open.get())
+    }
+
+    /// With which others `request` shares connections.
+    pub(crate) fn share(&self, request: &Request, is_http1: impl FnOnce() -> bool) -> Share {
+        let apart = |what| self.0.file.connections.apart.contains(&what);
+        let kind = kind_of(request);
+        if kind == Kind::WebSocket {
+            let left = request.ask.as_ref().is_some_and(|ask| ask.takes_left);
+            let own = request.protocol.is_none() && !left && apart(Apart::Websocket);
+            return if own { Share::WebSocket } else { Share::All };
+        }
+        let own = kind.may_omit_credentials()
+            && (apart(Apart::Anonymous) || apart(Apart::AnonymousHttp1) && is_http1())
+            && !Asked::new(request, |name| request.fields.get(name)).takes_cookies();
+        if own { Share::Anonymous } else { Share::All }
     }
 
     /// Whether WebSockets to a host without a connection offer it HTTP/2 as well.
@@ -307,77 +352,24 @@ impl IntoProfile for String {
     }
 }
 
-/// Why there is no such profile.
-#[derive(Debug)]
-pub struct Error(Reason);
-
-#[derive(Debug)]
-enum Reason {
-    Unknown { name: String, near: Vec<&'static str> },
-    Syntax(Box<toml::de::Error>),
-    Invalid { name: String, what: String },
-    Unreadable(PathBuf, std::io::Error),
-}
-
 /// How many near names are told, and how near one has to be.
 const NEAR: usize = 3;
 const NEAR_ENOUGH: f64 = 0.75;
 
-impl Error {
-    fn unknown(name: &str) -> Error {
-        let names = Profile::names().chain(Profile::aliases().map(|(alias, _)| alias));
-        let mut near: Vec<_> = names
-            .map(|known| (strsim::jaro_winkler(known, name), known))
-            .filter(|(nearness, _)| *nearness >= NEAR_ENOUGH)
-            .collect();
-        near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        let near = near.into_iter().map(|(_, known)| known).take(NEAR).collect();
-        Error(Reason::Unknown { name: name.to_owned(), near })
-    }
-
-    fn syntax(cause: toml::de::Error) -> Error {
-        Error(Reason::Syntax(Box::new(cause)))
-    }
-
-    fn invalid(name: &str, what: impl fmt::Display) -> Error {
-        Error(Reason::Invalid { name: name.to_owned(), what: what.to_string() })
-    }
-
-    /// The names that come near the one that there is not, the nearest first.
-    pub fn near(&self) -> &[&'static str] {
-        match &self.0 {
-            Reason::Unknown { near, .. } => near,
-            _ => &[],
-        }
-    }
+/// There is no profile of this name, but perhaps some that come near.
+fn unknown(name: &str) -> Error {
+    let names = Profile::names().chain(Profile::aliases().map(|(alias, _)| alias));
+    let mut near: Vec<_> = names
+        .map(|known| (strsim::jaro_winkler(known, name), known))
+        .filter(|(nearness, _)| *nearness >= NEAR_ENOUGH)
+        .collect();
+    near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    Error::unknown(name, near.into_iter().map(|(_, known)| known).take(NEAR).collect())
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Reason::Unknown { name, near } => {
-                write!(f, "there is no profile {name:?}")?;
-                match &near[..] {
-                    [] => Ok(()),
-                    near => write!(f, "; near to it: {}", near.join(", ")),
-                }
-            }
-            Reason::Syntax(_) => f.write_str("the profile is not TOML"),
-            Reason::Invalid { name, what } => write!(f, "the profile {name:?}: {what}"),
-            Reason::Unreadable(path, _) => write!(f, "{} cannot be read", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0 {
-            Reason::Syntax(cause) => Some(cause),
-            Reason::Unreadable(_, cause) => Some(cause),
-            Reason::Unknown { .. } | Reason::Invalid { .. } => None,
-        }
-    }
-}
-
+/// What the build script makes of the files.
+#[cfg(test)]
+#[path = "../../build/table.rs"]
+mod table;
 #[cfg(test)]
 mod tests;

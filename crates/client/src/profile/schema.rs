@@ -1,15 +1,44 @@
-//! What a profile file says, checked. `docs/PROFILES.md` describes it for who writes one.
+//! What a profile file says, checked: by the build script for those that are compiled in, when it is read for
+//! any other. `docs/PROFILES.md` describes it for who writes one.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroUsize,
+};
 
-use mimus_net::tls::ClientHello;
-use mimus_proto::h2::{
-    Dependency, IndexingPolicy, IndexingRule, Opening, Priority, Pseudo, SettingId,
-    hpack::{Huffman, Indexing, NameIndex, SizeUpdates},
+use mimus_proto::{
+    Fields,
+    h2::{
+        Dependency, IndexingPolicy, IndexingRule, Opening, Priority, Pseudo, SettingId,
+        hpack::{Huffman, Indexing, NameIndex, SizeUpdates},
+    },
+    tls::ClientHello,
 };
 use serde::Deserialize;
 
-use super::{Error, kind::Kind};
+use super::error::Error;
+
+/// The kinds of request, each of which a profile has.
+pub(super) const KINDS: [&str; 14] = [
+    "navigate",
+    "iframe",
+    "form-post",
+    "fetch",
+    "xhr",
+    "script",
+    "async-script",
+    "style",
+    "image",
+    "favicon",
+    "font",
+    "beacon",
+    "preflight",
+    "websocket",
+];
+
+/// RFC 9113 section 6.9.1: the largest window, and the first one (section 6.9.2).
+const MAX_WINDOW: u32 = (1 << 31) - 1;
+const FIRST_WINDOW: u32 = 65_535;
 
 /// A whole profile, after what it extends.
 #[derive(Debug, Deserialize)]
@@ -34,6 +63,8 @@ pub(super) struct File {
     #[serde(default)]
     #[cfg_attr(not(feature = "ws-deflate"), expect(dead_code, reason = "it says so all the same"))]
     pub(super) websocket: WebSocket,
+    #[serde(default)]
+    pub(super) connections: Connections,
     pub(super) kinds: BTreeMap<String, KindData>,
     /// The ClientHello; Mimus's own where there is none.
     #[serde(default)]
@@ -51,6 +82,32 @@ pub enum Verified {
     Partly,
     /// None of it.
     No,
+}
+
+/// How many connections there are, and which requests have their own.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Connections {
+    /// The most to one origin at a time.
+    #[serde(default)]
+    pub(super) per_host: Option<NonZeroUsize>,
+    /// How many are open once a navigation opens one, to a host that is not known to speak HTTP/2. None: that one.
+    #[serde(default)]
+    pub(super) navigation: Option<NonZeroUsize>,
+    /// Which requests share no connection with the rest.
+    #[serde(default)]
+    pub(super) apart: Vec<Apart>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Apart {
+    /// Those without credentials (fetch standard, section 2.2.5).
+    Anonymous,
+    /// The same, where the host is known to speak HTTP/1.1.
+    AnonymousHttp1,
+    /// The beginnings of WebSockets over HTTP/1.1.
+    Websocket,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -90,7 +147,7 @@ pub(super) struct Http2 {
     hpack: Hpack,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum PseudoName {
     Method,
@@ -182,46 +239,120 @@ pub(super) struct KindData {
     pub(super) values: BTreeMap<String, String>,
 }
 
+/// What is wrong, behind the place in the file where it is.
+type Checked = Result<(), String>;
+
 impl File {
     /// What no type says.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let invalid = |what: String| Err(Error::invalid(&self.name, what));
+        let checked = self
+            .check_kinds()
+            .and_then(|()| self.check_names())
+            .and_then(|()| self.check_values())
+            .and_then(|()| self.http2.check());
+        checked.map_err(|what| Error::invalid(&self.name, what))?;
+        // What a build of BoringSSL lacks is only told to who connects with it.
+        let hello = self.tls.as_ref().map_or(Ok(()), ClientHello::check);
+        hello.map_err(|error| Error::invalid(&self.name, format!("tls: {error}")))
+    }
+
+    fn check_kinds(&self) -> Checked {
         for name in self.kinds.keys() {
-            if !Kind::NAMES.contains(&name.as_str()) {
-                return invalid(format!("there is no kind {name:?}"));
+            if !KINDS.contains(&name.as_str()) {
+                return Err(format!("kinds.{name}: there is no kind {name:?}"));
             }
         }
-        if let Some(missing) = Kind::NAMES.iter().find(|name| !self.kinds.contains_key(**name)) {
-            return invalid(format!("the kind {missing:?} is missing"));
+        if let Some(missing) = KINDS.iter().find(|name| !self.kinds.contains_key(**name)) {
+            return Err(format!("kinds.{missing}: it is missing"));
         }
         for (name, kind) in &self.kinds {
             if kind.weight.is_some_and(|weight| !(1..=256).contains(&weight)) {
-                return invalid(format!("the weight of {name:?} is not from 1 to 256"));
+                return Err(format!("kinds.{name}.weight: it is not from 1 to 256"));
             }
             if kind.weight.is_some() != self.http2.priority.is_some() {
-                return invalid(format!("{name:?} and [http2.priority] disagree on priorities"));
+                return Err(format!("kinds.{name}.weight: it is there with http2.priority only"));
             }
         }
-        let tables = [&self.values, &self.plain, &self.client_hints];
-        let of_kinds = self.kinds.values().map(|kind| &kind.values);
-        for (name, value) in tables.into_iter().chain(of_kinds).flatten() {
-            if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                return invalid(format!("the value of {name:?} is not named in lower case"));
-            }
-            if value.bytes().any(|byte| byte.is_ascii_control()) {
-                return invalid(format!("the value of {name:?} has a control character"));
+        Ok(())
+    }
+
+    /// That each field can be written.
+    fn check_names(&self) -> Checked {
+        let mut probe = Fields::new();
+        for (name, kind) in &self.kinds {
+            let plain = kind.plain_order.as_ref().map(|order| ("plain_order", order));
+            for (key, order) in [("order", &kind.order)].into_iter().chain(plain) {
+                for field in order.iter().map(|entry| field_of(entry)).filter(|name| *name != "*") {
+                    let written = probe.append(field, "");
+                    written.map_err(|error| format!("kinds.{name}.{key}: {field:?}: {error}"))?;
+                    probe.clear();
+                }
             }
         }
-        let unique: std::collections::BTreeSet<_> =
-            self.http2.settings.iter().map(|(id, _)| id).collect();
-        if unique.len() != self.http2.settings.len() {
-            return invalid("a setting comes twice".to_owned());
+        Ok(())
+    }
+
+    /// That each value can be written, and will be.
+    fn check_values(&self) -> Checked {
+        let kinds = self.kinds.values();
+        let orders = kinds.flat_map(|kind| [Some(&kind.order), kind.plain_order.as_ref()]);
+        let entries = orders.flatten().flatten();
+        let placed: BTreeSet<String> =
+            entries.map(|entry| field_of(entry).to_ascii_lowercase()).collect();
+        let tables = [("values", &self.values), ("plain", &self.plain)]
+            .map(|(key, table)| (key.to_owned(), table))
+            .into_iter()
+            .chain([("client_hints".to_owned(), &self.client_hints)]);
+        let of_kinds =
+            self.kinds.iter().map(|(name, kind)| (format!("kinds.{name}.values"), &kind.values));
+        for (key, table) in tables.chain(of_kinds) {
+            for (name, value) in table {
+                if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                    return Err(format!("{key}.{name}: it is not named in lower case"));
+                }
+                if value.bytes().any(|byte| byte.is_ascii_control()) {
+                    return Err(format!("{key}.{name}: it has a control character"));
+                }
+                if !placed.contains(name) {
+                    return Err(format!("{key}.{name}: no kind of request has this field"));
+                }
+            }
         }
         Ok(())
     }
 }
 
+/// The field's name in an entry of an order.
+fn field_of(entry: &str) -> &str {
+    match entry.split_once(':') {
+        Some(("h1" | "h2" | "user", name)) => name,
+        _ => entry,
+    }
+}
+
 impl Http2 {
+    fn check(&self) -> Checked {
+        let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
+        let settings: BTreeSet<_> = self.settings.iter().map(|(id, _)| id).collect();
+        ensure(settings.len() == self.settings.len(), "http2.settings: one comes twice")?;
+        // RFC 9113 section 6.5.2: a server ends the connection of who says more.
+        let initial = SettingId::INITIAL_WINDOW_SIZE;
+        let most = |id: u16| if SettingId(id) == initial { MAX_WINDOW } else { u32::MAX };
+        let fits = self.settings.iter().all(|(id, to)| *to <= most(*id));
+        ensure(fits, "http2.settings: the initial window is larger than windows are")?;
+        let room = MAX_WINDOW - FIRST_WINDOW;
+        ensure(self.window_increment <= room, "http2.window_increment: no window is as large")?;
+        let of_stream = self.settings.iter().find(|(id, _)| SettingId(*id) == initial);
+        let room = MAX_WINDOW - of_stream.map_or(FIRST_WINDOW, |(_, to)| *to);
+        let fits = self.stream_window_increment <= room;
+        ensure(fits, "http2.stream_window_increment: no window is as large")?;
+        // RFC 9113 section 5.1.1.
+        let odd = self.first_stream % 2 == 1 && self.first_stream <= MAX_WINDOW;
+        ensure(odd, "http2.first_stream: a client's streams are odd numbers below 2^31")?;
+        let pseudo = BTreeSet::from(self.pseudo);
+        ensure(pseudo.len() == self.pseudo.len(), "http2.pseudo: one comes twice")
+    }
+
     /// How connections open.
     pub(super) fn opening(&self) -> Opening {
         let mut opening = Opening::default();

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mimus_proto::{BodyLength, Fields, InvalidField};
+use smallvec::SmallVec;
 
 use super::{
-    Error,
+    error::Error,
     hints::HintSet,
     kind::{Asked, Kind},
     schema::{File, KindData},
@@ -81,7 +82,7 @@ pub(crate) struct Said<'a> {
     pub(crate) default_goes: &'a dyn Fn(&[u8]) -> bool,
     pub(crate) host: &'a Fields,
     /// The client's cookies, not yet asked whether they go.
-    pub(crate) cookies: &'a dyn Fn() -> Option<Vec<u8>>,
+    pub(crate) cookies: Option<&'a [u8]>,
     pub(crate) length: BodyLength,
     pub(crate) hints: HintSet,
 }
@@ -105,8 +106,9 @@ impl<'a> Said<'a> {
         self.iter().find(|(its, _)| its.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    fn is_silent(&self) -> bool {
-        self.lists.iter().all(|list| list.is_empty())
+    /// Whether the user says one of these fields.
+    fn any_of(&self, fields: &Fields) -> bool {
+        self.iter().any(|(name, _)| fields.contains(name))
     }
 }
 
@@ -169,10 +171,9 @@ impl Template {
         said: &Said<'_>,
         asked: &Asked<'_>,
     ) -> Result<(), InvalidField> {
-        let silent = said.is_silent();
         for slot in &self.slots {
             match slot {
-                Slot::Fixed(run) if silent => to.extend(run)?,
+                Slot::Fixed(run) if !said.any_of(run) => to.extend(run)?,
                 Slot::Fixed(run) => {
                     for (name, value) in run.iter() {
                         let elsewhere = self.moved.iter().any(|its| its.eq_ignore_ascii_case(name));
@@ -184,7 +185,13 @@ impl Template {
                         }
                     }
                 }
-                Slot::Ruled(name, rule) => rule.write(to, name, said, asked)?,
+                Slot::Ruled(name, rule) => {
+                    let users = said.get(name);
+                    if users.is_some_and(|users| rule.is_contradicted(users, asked)) {
+                        self.warn(name);
+                    }
+                    rule.write(to, name, users, said, asked)?;
+                }
                 Slot::Place(name) => {
                     self.place(to, said, name, None)?;
                 }
@@ -238,10 +245,22 @@ impl Template {
 }
 
 impl Rule {
+    /// Whether the user says something else than the browser would, in a field that tells who it is.
+    fn is_contradicted(&self, users: &[u8], asked: &Asked<'_>) -> bool {
+        match self {
+            Rule::Site => users != asked.site_name().as_bytes(),
+            Rule::Mode => users != asked.kind.mode().as_str().as_bytes(),
+            Rule::User => users != b"?1" || !asked.by_user,
+            Rule::Hint(_, value) => users != value.as_bytes(),
+            _ => false,
+        }
+    }
+
     fn write(
         &self,
         to: &mut Fields,
         name: &str,
+        users: Option<&[u8]>,
         said: &Said<'_>,
         asked: &Asked<'_>,
     ) -> Result<(), InvalidField> {
@@ -250,7 +269,7 @@ impl Rule {
             Rule::Length => return write_length(to, name, said),
             _ => {}
         }
-        if let Some(users) = said.get(name) {
+        if let Some(users) = users {
             return to.append(name, users);
         }
         match self {
@@ -282,8 +301,8 @@ fn write_cookies(
     said: &Said<'_>,
     asked: &Asked<'_>,
 ) -> Result<(), InvalidField> {
-    let kept = if asked.takes_cookies() { (said.cookies)() } else { None };
-    let all: Vec<&[u8]> = said.all("cookie").chain(kept.as_deref()).collect();
+    let kept = said.cookies.filter(|_| asked.takes_cookies());
+    let all: SmallVec<[&[u8]; 2]> = said.all("cookie").chain(kept).collect();
     match all[..] {
         [] => Ok(()),
         [one] => to.append(name, one),
@@ -350,12 +369,14 @@ fn entry_for(entry: &str, way: Way) -> Option<&str> {
 }
 
 /// What is not sent to who could be anybody (fetch metadata, section 2; client hints infrastructure).
-fn is_for_secure(lower: &str) -> bool {
-    lower.starts_with("sec-fetch-") || lower.starts_with("sec-ch-")
+fn is_for_secure(name: &str) -> bool {
+    let begins =
+        |with: &str| name.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with));
+    begins("sec-fetch-") || begins("sec-ch-")
 }
 
 /// Whether a field of this name tells which browser it is, so that another value contradicts the rest.
 fn tells_the_browser(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    matches!(lower.as_str(), "user-agent" | "te" | "connection") || is_for_secure(&lower)
+    let is = |its: &&str| name.eq_ignore_ascii_case(its);
+    ["user-agent", "te", "connection"].iter().any(is) || is_for_secure(name)
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// The brands of a Chromium of this version (`components/embedder_support/user_agent_utils.cc`): the
@@ -54,16 +56,13 @@ fn brands_are_those_of_captured_builds() {
 
 #[test]
 fn every_profile_that_is_compiled_in_is_whole() {
-    for (name, text) in data::FILES {
-        if data::BASES.contains(name) {
-            // It may have the name of an alias.
-            assert!(Profile::named(name).map_or(true, |profile| profile.name() != *name), "{name}");
-            continue;
-        }
-        // Every template is made.
-        let profile = Profile::from_toml(text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert_eq!(profile.name(), *name);
+    for name in Profile::names() {
+        let profile = Profile::named(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(profile.name(), name);
         assert!(profile.sources().next().is_some(), "{name}");
+        for (kind, way) in Kind::ALL.into_iter().flat_map(|kind| Way::ALL.map(|way| (kind, way))) {
+            profile.template(kind, way).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
         let again =
             Profile::from_toml(&profile.to_toml()).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(again.to_toml(), profile.to_toml());
@@ -71,6 +70,70 @@ fn every_profile_that_is_compiled_in_is_whole() {
     for (alias, name) in Profile::aliases() {
         assert_eq!(Profile::named(alias).expect(alias).name(), name);
     }
+    for (base, _) in compiled::BASES {
+        // It may have the name of an alias.
+        assert!(Profile::named(base).map_or(true, |profile| profile.name() != *base), "{base}");
+    }
+}
+
+/// The files that are compiled in, one of which says `to` instead of `from`.
+fn files_with(file: &str, from: &str, to: &str) -> BTreeMap<String, String> {
+    let files = compiled::PROFILES.iter().chain(compiled::BASES);
+    let mut files: BTreeMap<_, _> =
+        files.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    let text = files.get_mut(file).expect(file);
+    assert!(text.contains(from), "{file} has no {from}");
+    *text = text.replacen(from, to, 1);
+    files
+}
+
+#[test]
+fn a_file_that_is_wrong_fails_the_build_and_is_named_with_the_place_and_the_reason() {
+    let error = |file, from, to| table::of(&files_with(file, from, to)).expect_err(to);
+    assert_eq!(
+        error("firefox", "weight = 42", "weight = 0"),
+        "firefox-140-linux.toml, which extends firefox-140.toml, which extends firefox.toml: the profile \
+         \"firefox-140-linux\": kinds.form-post.weight: it is not from 1 to 256"
+    );
+    assert_eq!(
+        error("safari", "base = true", "base = false"),
+        "safari.toml: the profile \"safari\": missing field `title`"
+    );
+    assert_eq!(
+        error("safari-26-ios", "aliases = [\"safari-ios\"]", "aliases = [\"safari\"]"),
+        "safari-26-macos.toml: aliases: \"safari\" is safari-26-ios's, too"
+    );
+    let says = |file, from, to, expected: &[&str]| {
+        let error = error(file, from, to);
+        for part in expected {
+            assert!(error.contains(part), "{to}: {error}");
+        }
+    };
+    says("chromium", "grease = true", "grease =", &["chromium.toml: ", "not TOML", "line"]);
+    says("chromium", "grease = true", "greese = true", &["chromium.toml: ", "tls", "`greese`"]);
+    says("chromium", "\"x25519\"", "\"x25518\"", &["chromium.toml: ", "tls", "\"x25518\""]);
+    says("chromium", "min_version = \"1.2\"", "min_version = \"1.3\"", &["tls", "cipher_suites"]);
+    says(
+        "edge-156-linux",
+        "user-agent",
+        "usr-agent",
+        &["edge-156-linux.toml", "values.usr-agent: no"],
+    );
+    says("edge-156-linux", "chromium-156", "chromium-1", &["extends: \"chromium-1\" is no file"]);
+    says("edge-156-linux", "name = \"edge", "name = \"edg", &["edge-156-linux.toml: name: "]);
+    says("edge-156-linux", "extends", "base = 1\nextends", &["edge-156-linux.toml: ", "base"]);
+    says(
+        "chrome-131-linux",
+        "extends",
+        "base = true\nextends",
+        &["chrome-131-linux.toml: base: nothing extends it"],
+    );
+    says(
+        "firefox-153",
+        "base = true",
+        "base = true\naliases = [\"fox\"]",
+        &["firefox-153.toml: aliases: \"fox\" stands for a base"],
+    );
 }
 
 #[test]
@@ -162,6 +225,15 @@ fn a_file_of_ones_own_extends_one_that_is_compiled_in() {
 }
 
 #[test]
+fn a_file_of_ones_own_extends_what_a_name_stands_for() {
+    for (alias, version) in [("chrome", "156"), ("firefox", "159"), ("chromium-150", "150")] {
+        let text = format!("name = \"mine\"\nextends = \"{alias}\"");
+        let profile = Profile::from_toml(&text).unwrap_or_else(|e| panic!("{alias}: {e}"));
+        assert_eq!(profile.version(), version);
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_file_is_said() {
     let says = |change: &str, expected: &str| {
         let text = format!("name = \"mine\"\nextends = \"chrome-156-linux\"\n{change}");
@@ -180,8 +252,20 @@ fn what_is_wrong_with_a_file_is_said() {
     let missing = Profile::from_toml("name = \"mine\"").expect_err("nothing is there");
     assert!(missing.to_string().contains("missing field"), "{missing}");
     assert!(Profile::from_toml("name = ").expect_err("no TOML").to_string().contains("not TOML"));
+    says("[kinds.fetch]\norder = [\"user:a b\"]", ".order: \"a b\": the field name is not a token");
+    says("[values]\nusr-agent = \"x\"", "values.usr-agent: no kind of request has this field");
+    says("[http2]\nfirst_stream = 2", "http2.first_stream: ");
+    says("[http2]\nwindow_increment = 4000000000", "http2.window_increment: ");
+    says("[http2]\nstream_window_increment = 2147483647", "http2.stream_window_increment: ");
+    says("[http2]\nsettings = [[4, 2147483648]]", "http2.settings: ");
+    says("[http2]\npseudo = [\"path\", \"path\", \"method\", \"scheme\"]", "http2.pseudo: ");
+    says("[tls]\ncipher_suites = []", "tls: ClientHello: cipher_suites: ");
+    says("aliases = [\"me\"]", "unknown field");
     let none = Profile::from_toml("extends = \"chrom\"").expect_err("there is none");
     assert!(none.near().contains(&"chrome"));
+    assert!(
+        Profile::from_toml("extends = 3").expect_err("no name").to_string().contains("extends")
+    );
     let near = Profile::from_file("/no/such/file.toml").expect_err("there is none").to_string();
     assert!(near.contains("cannot be read"), "{near}");
 }

@@ -33,12 +33,11 @@ pub(super) fn assemble(
     let unfit = |e| Error::request("the profile has no such request").caused_by(e);
     let template = profile.template(kind_of(request), way).map_err(unfit)?;
     let added = added(&additions)?;
-    let cookies = || client.cookies.as_ref()?.cookies(&target.url).map(|kept| kept.to_vec());
     let said = Said {
         lists: [&request.fields, &client.default_fields, &added],
         default_goes: &|name| default_goes(name, &additions),
         host: &target.host_field,
-        cookies: &cookies,
+        cookies: additions.cookies.as_deref(),
         length,
         hints: client.hints.of(target.authority()),
     };

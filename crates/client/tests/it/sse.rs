@@ -77,6 +77,7 @@ async fn a_source_goes_on_behind_its_last_event(b: Bench) {
         }
         assert_eq!(ids, ["0", "1", "2", "3", "4", "5", "6"]);
         assert_eq!(source.next_event().await.unwrap(), None, "it is over for good");
+        assert_eq!(source.named_retry(), Some(Duration::from_millis(1)));
         assert!(source.connections() >= 3 && !source.is_open());
         if port == Port::H2c {
             // A reset may overtake the events before it, which then come by another stream.

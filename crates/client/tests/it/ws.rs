@@ -31,6 +31,7 @@ on_every_runtime!(
     a_send_that_is_dropped_leaves_no_half_frame,
     a_reader_answers_pings_while_the_writer_is_stuck,
     a_stream_and_a_sink,
+    what_was_read_is_had_without_a_wait,
     many_that_are_fed_go_out_together,
     compression_is_used_as_agreed,
     sockets_over_http2_share_a_connection,
@@ -332,6 +333,31 @@ async fn a_stream_and_a_sink(b: Bench) {
     futures_util::SinkExt::close(&mut socket).await.unwrap();
     assert!(socket.next().await.is_none());
     assert_eq!(seen(&b).close, Some((Some(1000), String::new())));
+}
+
+async fn what_was_read_is_had_without_a_wait(b: Bench) {
+    for port in [Port::Http, Port::H2c] {
+        let path = "/ws/count?n=1000&stay=1";
+        let socket = socket(&b, &b.client(), port, path).connect().await.unwrap();
+        let (mut receiver, mut sender) = socket.split();
+        let mut waits = 0;
+        for n in 0..1000 {
+            let message = match receiver.try_recv().unwrap() {
+                Some(message) => message,
+                None => {
+                    waits += 1;
+                    receiver.recv().await.unwrap().unwrap()
+                }
+            };
+            assert_eq!(message, Message::Text(n.to_string().into()));
+        }
+        assert!(waits < 500, "{waits} waits for what came in a few reads");
+        assert_eq!(receiver.try_recv().unwrap(), None);
+        sender.close(CloseCode::NORMAL, "").await.unwrap();
+        while receiver.recv().await.unwrap().is_some() {}
+        // It is over, and not an error.
+        assert_eq!(receiver.try_recv().unwrap(), None);
+    }
 }
 
 async fn many_that_are_fed_go_out_together(b: Bench) {

@@ -143,7 +143,7 @@ async fn replay_http2(profile: &str, file: &str) {
     }
     until(&peer, theirs.len()).await;
     let heard = peer.heard.lock().unwrap();
-    let mut ours = capture::frames(heard[0].clone());
+    let mut ours = capture::frames(session(&heard).unwrap());
     if all.last().is_some_and(|last| last.method() == "CONNECT") {
         // Behind it comes that it was given up.
         ours.truncate(theirs.len());
@@ -153,13 +153,18 @@ async fn replay_http2(profile: &str, file: &str) {
         assert_eq!(ours, theirs, "{profile}, {file}, frame {at}");
     }
     assert_eq!(ours.len(), theirs.len(), "{profile}, {file}");
-    assert_eq!(heard.len(), 1);
+    assert_eq!(heard.iter().filter(|bytes| !bytes.is_empty()).count(), 1);
 }
 
-/// Waits until so many frames came on the first connection.
+/// What was said on the first connection that anything was said on: a spare one may stand before it.
+fn session(heard: &[Vec<u8>]) -> Option<Vec<u8>> {
+    heard.iter().find(|bytes| !bytes.is_empty()).cloned()
+}
+
+/// Waits until so many frames came.
 async fn until(peer: &Peer, frames: usize) {
     for _ in 0..6000 {
-        let heard = peer.heard.lock().unwrap().first().cloned().unwrap_or_default();
+        let heard = session(&peer.heard.lock().unwrap()).unwrap_or_default();
         if heard.len() > 24 && capture::frames(heard).len() >= frames {
             return;
         }

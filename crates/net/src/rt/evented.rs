@@ -130,13 +130,18 @@ impl<S: Source> Socket for Stream<S> {
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut BytesMut,
-        _: Wait,
+        wait: Wait,
     ) -> Poll<io::Result<usize>> {
-        match self.poll_recv(cx, buf) {
+        let read = match wait {
+            Wait::Never => sys::take(&self.source, buf),
+            Wait::Alone | Wait::Beside => self.poll_recv(cx, buf),
+        };
+        match read {
             Poll::Ready(done) => {
                 self.ended |= sys::ends_stream(&done);
                 Poll::Ready(done)
             }
+            Poll::Pending if wait == Wait::Never => Poll::Pending,
             Poll::Pending => self.expire(cx),
         }
     }

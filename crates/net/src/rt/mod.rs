@@ -117,14 +117,16 @@ pub async fn within<T>(
 
 /// Whether a read may put the calling thread to sleep.
 ///
-/// Only the blocking runtime looks at it: its sockets block in `recv` itself when nothing else could
-/// wake the caller, which makes a small exchange one `send` and one `recv`.
+/// The blocking runtime's sockets block in `recv` itself when nothing else could wake the caller, which makes a
+/// small exchange one `send` and one `recv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// The caller waits for these bytes and for nothing else.
     Alone,
     /// The caller waits for other things too (it is uploading, or racing): never block the thread.
     Beside,
+    /// The caller takes what is here and waits for nothing: pending says that nothing is, and wakes nobody.
+    Never,
 }
 
 /// How hard to look for signs that a pooled connection has died.

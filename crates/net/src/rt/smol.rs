@@ -144,16 +144,22 @@ impl Socket for Stream {
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut BytesMut,
-        _: Wait,
+        wait: Wait,
     ) -> Poll<io::Result<usize>> {
         let fd = &self.fd;
-        let recv =
-            || uninit::append(buf, |spare| sys::recv(fd.get_ref(), spare, RecvFlags::empty()));
-        match attempt(recv, || fd.poll_readable(cx)) {
+        let read = match wait {
+            Wait::Never => sys::take(fd.get_ref(), buf),
+            Wait::Alone | Wait::Beside => attempt(
+                || uninit::append(buf, |spare| sys::recv(fd.get_ref(), spare, RecvFlags::empty())),
+                || fd.poll_readable(cx),
+            ),
+        };
+        match read {
             Poll::Ready(done) => {
                 self.ended |= sys::ends_stream(&done);
                 Poll::Ready(done)
             }
+            Poll::Pending if wait == Wait::Never => Poll::Pending,
             Poll::Pending => self.expire(cx),
         }
     }

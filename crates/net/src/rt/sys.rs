@@ -6,16 +6,18 @@ use std::{
     mem::MaybeUninit,
     net::SocketAddr,
     os::fd::AsFd,
+    task::Poll,
     time::{Duration, Instant},
 };
 
+use bytes::BytesMut;
 use rustix::{
     event::{PollFd, PollFlags, Timespec},
     net::{RecvFlags, SendFlags},
 };
 use socket2::{Domain, SockAddr, SockRef, TcpKeepalive, Type};
 
-use super::{Endpoint, Runtime};
+use super::{Endpoint, Runtime, uninit};
 use crate::dial::SocketOptions;
 
 pub(super) use socket2::Socket as Fd;
@@ -190,6 +192,17 @@ pub(super) fn recv<'a>(
 ) -> io::Result<&'a mut [u8]> {
     let ((filled, _), _) = rustix::net::recv(fd, spare, flags)?;
     Ok(filled)
+}
+
+/// Reads what is here, on a descriptor of whatever mode. Pending says that nothing is.
+pub(super) fn take(fd: &impl AsFd, buf: &mut BytesMut) -> Poll<io::Result<usize>> {
+    loop {
+        match uninit::append(buf, |spare| recv(fd, spare, RecvFlags::DONTWAIT)) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
+            done => return Poll::Ready(done),
+        }
+    }
 }
 
 /// One gathered `send` that neither blocks nor raises `SIGPIPE`.

@@ -291,15 +291,24 @@ impl Socket for Stream {
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut BytesMut,
-        _: Wait,
+        wait: Wait,
     ) -> Poll<io::Result<usize>> {
         let (link, room) = (&self.link, uninit::room(buf)?);
-        let recv = || uninit::append(buf, |spare| sys::recv(link, spare, RecvFlags::empty()));
-        match link.poll_transfer(cx, Interest::READABLE, room, recv) {
+        let read = match wait {
+            // What is here may be more than tokio has been told of.
+            Wait::Never => sys::take(link, buf),
+            Wait::Alone | Wait::Beside => {
+                let recv =
+                    || uninit::append(buf, |spare| sys::recv(link, spare, RecvFlags::empty()));
+                link.poll_transfer(cx, Interest::READABLE, room, recv)
+            }
+        };
+        match read {
             Poll::Ready(done) => {
                 self.ended |= sys::ends_stream(&done);
                 Poll::Ready(done)
             }
+            Poll::Pending if wait == Wait::Never => Poll::Pending,
             Poll::Pending => self.expire(cx),
         }
     }

@@ -12,53 +12,11 @@ use boring::{
     error::ErrorStack,
     pkcs12::Pkcs12,
     pkey::{PKey, Private},
-    ssl::{SslContext, SslVersion},
+    ssl::SslContext,
     x509::X509,
 };
 
-use super::{ClientHello, ClientHelloError, hello, session::SessionCache, shape};
-
-/// A version of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum TlsVersion {
-    /// TLS 1.0; deprecated by RFC 8996.
-    #[cfg_attr(feature = "serde", serde(rename = "1.0"))]
-    Tls10,
-    /// TLS 1.1; deprecated by RFC 8996.
-    #[cfg_attr(feature = "serde", serde(rename = "1.1"))]
-    Tls11,
-    /// TLS 1.2, RFC 5246.
-    #[cfg_attr(feature = "serde", serde(rename = "1.2"))]
-    Tls12,
-    /// TLS 1.3, RFC 8446.
-    #[cfg_attr(feature = "serde", serde(rename = "1.3"))]
-    Tls13,
-}
-
-impl From<TlsVersion> for u16 {
-    /// As on the wire.
-    fn from(version: TlsVersion) -> u16 {
-        match version {
-            TlsVersion::Tls10 => 0x0301,
-            TlsVersion::Tls11 => 0x0302,
-            TlsVersion::Tls12 => 0x0303,
-            TlsVersion::Tls13 => 0x0304,
-        }
-    }
-}
-
-impl TlsVersion {
-    pub(super) fn ssl(self) -> SslVersion {
-        match self {
-            TlsVersion::Tls10 => SslVersion::TLS1,
-            TlsVersion::Tls11 => SslVersion::TLS1_1,
-            TlsVersion::Tls12 => SslVersion::TLS1_2,
-            TlsVersion::Tls13 => SslVersion::TLS1_3,
-        }
-    }
-}
+use super::{ClientHello, ClientHelloError, TlsVersion, hello, session::SessionCache, shape};
 
 /// Which trust anchors to start from; [`TlsConfigBuilder::add_ca`] adds to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -262,6 +220,21 @@ impl TlsConfigBuilder {
             (Ok(chain), Ok(key)) => self.set_identity(chain, key),
             (Err(error), _) => self.fail("the identity's certificate chain is not PEM", error),
             (_, Err(error)) => self.fail("the identity's key is not an unencrypted PEM key", error),
+        }
+        self
+    }
+
+    /// The same with a key that is encrypted with `password`, in PKCS#8 or as OpenSSL did it before. A key that is
+    /// not encrypted is taken as it is.
+    #[must_use]
+    pub fn identity_encrypted(mut self, chain: &[u8], key: &[u8], password: &str) -> Self {
+        let key = PKey::private_key_from_pem_passphrase(key, password.as_bytes());
+        match (X509::stack_from_pem(chain), key) {
+            (Ok(chain), Ok(key)) => self.set_identity(chain, key),
+            (Err(error), _) => self.fail("the identity's certificate chain is not PEM", error),
+            (_, Err(error)) => {
+                self.fail("the identity's key cannot be opened with this password", error);
+            }
         }
         self
     }

@@ -19,7 +19,7 @@ use boring::{
 };
 
 use super::{
-    ClientHello, Ech,
+    ClientHello, Ech, TlsVersion,
     client_hello::CertificateCompression,
     config::{Settings, log_keys},
     early, roots,
@@ -38,8 +38,8 @@ pub(super) fn context(
     compression: &[CertificateCompression],
 ) -> Result<SslContext, ErrorStack> {
     let mut context = SslContextBuilder::new(SslMethod::tls())?;
-    context.set_min_proto_version(Some(settings.min_version.ssl()))?;
-    context.set_max_proto_version(Some(settings.max_version.ssl()))?;
+    context.set_min_proto_version(Some(version(settings.min_version)))?;
+    context.set_max_proto_version(Some(version(settings.max_version)))?;
     // One record a call: the machine decides how many records make a batch.
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
     if let Some(hello) = &settings.hello {
@@ -70,6 +70,15 @@ pub(super) fn context(
         context.set_keylog_callback(move |_, line| log_keys(&log, line));
     }
     Ok(context.build())
+}
+
+fn version(version: TlsVersion) -> SslVersion {
+    match version {
+        TlsVersion::Tls10 => SslVersion::TLS1,
+        TlsVersion::Tls11 => SslVersion::TLS1_1,
+        TlsVersion::Tls12 => SslVersion::TLS1_2,
+        TlsVersion::Tls13 => SslVersion::TLS1_3,
+    }
 }
 
 fn set_trust(context: &mut SslContextBuilder, settings: &Settings) -> Result<(), ErrorStack> {

@@ -5,7 +5,6 @@
 //! is nothing special. BoringSSL never sees a file descriptor: it reads and writes memory, and the
 //! socket below moves whole batches of records in one system call.
 
-pub mod client_hello;
 mod compression;
 mod config;
 mod early;
@@ -28,11 +27,11 @@ use crate::{
 };
 use machine::TlsMachine;
 
-pub use client_hello::{ClientHello, ClientHelloError};
-pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError, TlsVersion};
+pub use config::{Roots, TlsConfig, TlsConfigBuilder, TlsConfigError};
 pub use early::EarlyData;
 pub use ech::{Ech, EchConfigError, EchConfigList};
 pub use error::TlsError;
+pub use mimus_proto::tls::{self as client_hello, ClientHello, ClientHelloError, TlsVersion};
 pub use patch::BORINGSSL_IS_PATCHED;
 pub use socket::TlsSocket;
 

@@ -346,7 +346,8 @@ impl Socket for TlsSocket {
                     _ => return Poll::Ready(Err(error)),
                 },
                 // Asleep in a read, the thread could not send the rest.
-                Poll::Pending => Wait::Beside,
+                Poll::Pending if wait == Wait::Alone => Wait::Beside,
+                Poll::Pending => wait,
             };
             ready!(self.poll_fill(cx, wait))?;
         }

@@ -159,6 +159,12 @@ impl Source {
         self.parser.last_event_id()
     }
 
+    /// The reconnection time that the server named last, if it named one.
+    #[must_use]
+    pub fn named_retry(&self) -> Option<Duration> {
+        self.parser.retry()
+    }
+
     /// What is to be done at `now`.
     pub fn action(&mut self, now: Instant) -> Action {
         match self.state {

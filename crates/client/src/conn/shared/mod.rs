@@ -84,6 +84,15 @@ impl Shared {
         let _ = self.0.runtime.spawn(Box::pin(Watch::new(Arc::downgrade(&self.0))));
     }
 
+    /// Opens HTTP/2 at once: nobody has a request for the connection yet, and a server may not wait for one. To who
+    /// comes, it is one of the pool's.
+    pub(crate) fn greet(&self) {
+        self.0.with(|state| {
+            state.served = true;
+            state.flush();
+        });
+    }
+
     /// The connection's particulars.
     pub(crate) fn info(&self) -> Arc<ConnectionInfo> {
         self.0.with(|state| Arc::clone(&state.info))
@@ -105,7 +114,7 @@ impl Shared {
         self.0.lock().machine.excludes(&origin)
     }
 
-    /// Whether a stream was ever opened on it.
+    /// Whether a stream was ever opened on it, or it was there before it was needed.
     pub(crate) fn has_served(&self) -> bool {
         self.0.lock().served
     }

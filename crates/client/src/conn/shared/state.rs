@@ -88,7 +88,7 @@ pub(super) struct State {
     pub(super) owned: usize,
     /// Places promised to exchanges that are not streams yet.
     pub(super) reserved: u32,
-    /// Whether a stream was ever opened.
+    /// Whether a stream was ever opened, or the connection was there before it was needed.
     pub(super) served: bool,
     pub(super) idle_since: Instant,
     /// When the server was last heard of.

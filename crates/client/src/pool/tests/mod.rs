@@ -1,3 +1,4 @@
+mod ahead;
 mod aliases;
 mod futures;
 mod machine;

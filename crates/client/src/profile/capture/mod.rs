@@ -9,6 +9,7 @@ mod http;
 mod order;
 mod pages;
 mod tls;
+mod who;
 
 use std::{collections::BTreeMap, fmt};
 
@@ -16,7 +17,7 @@ use mimus_net::tls::ClientHello;
 use toml::{Table, Value};
 
 pub use self::pages::Pages;
-use self::{http::Request, tls::Hellos};
+use self::{http::Request, tls::Hellos, who::Who};
 use super::{Error, Profile};
 use crate::fingerprint::Seen;
 
@@ -43,7 +44,8 @@ impl Captured {
     pub fn from_seen(seen: &[Seen], name: Option<&str>) -> Result<Self, CaptureError> {
         let hellos = Hellos::of(seen.iter().filter_map(|seen| seen.hello.as_ref()));
         let requests = http::requests(seen);
-        let who = Who::of(&requests);
+        let user_agent = http::user_agent(&requests).unwrap_or_default();
+        let who = Who::of(user_agent, http::brands(&requests).unwrap_or_default());
         let near = nearest(seen, &hellos, &who)?;
         let mut notes = Notes::default();
         let (fresh, resuming, http1) = hellos.counts();
@@ -114,81 +116,6 @@ impl Notes {
     }
 }
 
-/// Who the browser says that it is.
-#[derive(Debug, Default)]
-struct Who {
-    user_agent: String,
-    browser: Option<&'static str>,
-    version: Option<String>,
-    platform: Option<&'static str>,
-}
-
-impl Who {
-    fn of(requests: &[Request]) -> Self {
-        let Some(user_agent) = http::user_agent(requests) else { return Who::default() };
-        let brands = http::brands(requests).unwrap_or_default();
-        let tokens = [
-            ("Firefox/", "firefox"),
-            ("Edg/", "edge"),
-            ("Chrome/", "chromium"),
-            ("Version/", "safari"),
-        ];
-        let found = tokens.into_iter().find_map(|(token, browser)| {
-            let (_, rest) = user_agent.split_once(token)?;
-            let version: String = rest.chars().take_while(char::is_ascii_digit).collect();
-            Some((browser, version))
-        });
-        let platforms = [
-            ("Windows NT", "windows"),
-            ("Android", "android"),
-            ("Mac OS X", "macos"),
-            ("Linux", "linux"),
-        ];
-        let platform = platforms.into_iter().find(|(token, _)| user_agent.contains(token));
-        let chrome = brands.contains("Google Chrome");
-        Who {
-            browser: found.as_ref().map(|(browser, _)| match *browser {
-                "chromium" if chrome => "chrome",
-                browser => browser,
-            }),
-            version: found.map(|(_, version)| version).filter(|version| !version.is_empty()),
-            platform: platform.map(|(_, platform)| platform),
-            user_agent,
-        }
-    }
-
-    /// How far a profile is from it: another browser, another platform, versions between.
-    fn distance(&self, profile: &Profile) -> (bool, bool, u32) {
-        let number = |text: &str| text.parse::<u32>().unwrap_or_default();
-        let own = self.version.as_deref().map(number);
-        (
-            self.browser.is_some_and(|browser| browser != profile.browser()),
-            self.platform.is_some_and(|platform| platform != profile.platform()),
-            own.map_or(0, |own| own.abs_diff(number(profile.version()))),
-        )
-    }
-
-    fn describe(&self, file: &mut Table, near: &Profile, name: Option<&str>) {
-        let browser = self.browser.unwrap_or(near.browser());
-        let version = self.version.as_deref().unwrap_or(near.version());
-        let platform = self.platform.unwrap_or(near.platform());
-        let made = format!("{browser}-{version}-{platform}-captured");
-        let mut said = |key: &str, value: String| file.insert(key.to_owned(), Value::String(value));
-        said("name", name.map_or(made, str::to_owned));
-        said("title", format!("{browser} {version} on {platform}, as captured"));
-        said("browser", browser.to_owned());
-        said("version", version.to_owned());
-        said("platform", platform.to_owned());
-        said("verified", "partly".to_owned());
-        let source = [
-            format!("mimus profile capture, of {:?}", self.user_agent),
-            format!("what did not show: {}", near.name()),
-        ];
-        let source = source.into_iter().map(Value::String).collect();
-        file.insert("source".to_owned(), Value::Array(source));
-    }
-}
-
 /// The profile that says the most of the same.
 fn nearest(seen: &[Seen], hellos: &Hellos<'_>, who: &Who) -> Result<Profile, CaptureError> {
     let mut all = Vec::new();
@@ -253,7 +180,7 @@ fn file(
     ];
     for (key, table) in said {
         if !table.is_empty() {
-            super::data::overlay(&mut file, Table::from_iter([(key.to_owned(), table.into())]));
+            super::inherit::overlay(&mut file, Table::from_iter([(key.to_owned(), table.into())]));
         }
     }
     if weightless && let Some(Value::Table(kinds)) = file.get_mut("kinds") {

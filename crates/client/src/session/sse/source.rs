@@ -287,6 +287,11 @@ impl<M> EventSource<M> {
         self.source.last_event_id()
     }
 
+    /// The reconnection time that the server named last, if it named one.
+    pub fn named_retry(&self) -> Option<Duration> {
+        self.source.named_retry()
+    }
+
     /// How many streams were opened so far.
     pub fn connections(&self) -> u64 {
         self.connections

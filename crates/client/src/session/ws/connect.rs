@@ -284,6 +284,10 @@ impl<M> Builder<M> {
         let (client, request) = request.into_parts();
         let mut request = request?;
         plan.suit(&mut request);
+        // RFC 6455 section 4.1: a proxy is asked for a connection, not to forward the handshake.
+        if !request.settings.proxies.is_empty() {
+            Arc::make_mut(&mut request.settings).transport_mut().tunnel = true;
+        }
         if !request.body().is_empty() {
             return Err(Error::request("a WebSocket is begun by a request without a body"));
         }
@@ -342,13 +346,13 @@ impl Attempt {
     /// Begins one.
     pub(super) async fn connect<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
         match self.plan.over.unwrap_or(Over::Http1) {
-            Over::Http1 => self.over_http1().await,
+            Over::Http1 => self.over_http1(false).await,
             Over::Http2 => self.over_http2(false).await,
             Over::Either => self.over_either(true).await,
             over @ (Over::Open | Over::OpenOrNew) => match self.open()? {
                 Open::Taking => self.over_either(false).await,
                 Open::None if over == Over::OpenOrNew => self.over_either(true).await,
-                Open::None | Open::Other => self.over_http1().await,
+                Open::None | Open::Other => self.over_http1(false).await,
             },
         }
     }
@@ -357,15 +361,15 @@ impl Attempt {
     /// be one of HTTP/1.1.
     async fn over_either<M>(&self, or_http1: bool) -> Result<WebSocket<M>, ConnectError<M>> {
         match self.over_http2(or_http1).await {
-            Err(error) if error.error().kind() == Kind::NotOffered => self.over_http1().await,
+            Err(error) if error.error().kind() == Kind::NotOffered => self.over_http1(true).await,
             begun => begun,
         }
     }
 
     /// Which connections of HTTP/2 to the origin are open.
     fn open(&self) -> Result<Open> {
-        let request = self.request(Offer::append_connect)?;
-        let route = RouteRef::of(&request, self.client.runtime())?;
+        // A stream begins on a connection that all requests share.
+        let route = RouteRef::of(&self.request, &self.client)?.among_all();
         let pool = &self.client.pool;
         let has = |suits: fn(&Shared) -> bool| {
             pool.has_shared(pool.hash_of(&route), |r| route.matches(r), suits)
@@ -377,13 +381,14 @@ impl Attempt {
         })
     }
 
-    /// RFC 6455 section 4.1.
-    async fn over_http1<M>(&self) -> Result<WebSocket<M>, ConnectError<M>> {
+    /// RFC 6455 section 4.1. A question for HTTP/2 may have `left` a connection behind.
+    async fn over_http1<M>(&self, left: bool) -> Result<WebSocket<M>, ConnectError<M>> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(no_randomness)?;
         let key = Key::new(random);
         let mut request = self.request(|offer, fields| offer.append_upgrade(&key, fields))?;
         Arc::make_mut(&mut request.settings).version = Some(Version::HTTP_11);
+        request.ask.get_or_insert_default().takes_left = left;
         let response = call::run(Arc::clone(&self.client), Ok(request)).await?;
         let checked = self.plan.offer.check_upgrade(&key, response.head().0);
         self.finish(response, checked)
@@ -422,10 +427,6 @@ impl Attempt {
         let request = self.request.try_clone();
         let mut request = request.ok_or_else(|| Error::request("the request has a body"))?;
         *request.fields_mut() = fields;
-        // RFC 6455 section 4.1: a proxy is asked for a connection, not to forward the handshake.
-        if !request.settings.proxies.is_empty() {
-            Arc::make_mut(&mut request.settings).transport_mut().tunnel = true;
-        }
         Ok(Box::new(request))
     }
 

@@ -105,6 +105,15 @@ impl<M> Receiver<M> {
         })
     }
 
+    /// The next message if it was read already, without asking the socket: for messages that came together.
+    /// `None` says nothing about the end, which [`recv`](Receiver::recv) tells.
+    ///
+    /// # Errors
+    /// As for [`WebSocket::recv`](super::WebSocket::recv).
+    pub fn try_recv(&mut self) -> Result<Option<Message>> {
+        self.shared.change(|link| if link.is_here() { link.take() } else { Ok(None) })
+    }
+
     /// What the server said when it closed, if it has closed and said something.
     pub fn close_reason(&self) -> Option<Close> {
         self.shared.lock().peer_close()

@@ -76,6 +76,19 @@ impl Blocking {
     }
 }
 
+impl Blocking {
+    /// Polls one of several futures that the caller drives together on this thread: no read of a socket of this
+    /// runtime puts the thread to sleep meanwhile, though its own future waits for nothing else
+    /// ([`Wait::Alone`](super::Wait)), so that the others go on.
+    ///
+    /// Of use to what races or joins futures, whatever runtime they may be on; others' combinators have the sockets
+    /// block one another.
+    pub fn beside<T>(poll: impl FnOnce() -> T) -> T {
+        let _company = reactor::Company::keep();
+        poll()
+    }
+}
+
 /// Polls `future` to its end, or until `goes_on` breaks.
 fn drive<F: Future, B>(
     future: F,

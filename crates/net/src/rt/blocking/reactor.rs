@@ -26,6 +26,8 @@ thread_local! {
     static SLOTS: RefCell<Option<Vec<Slot>>> = const { RefCell::new(None) };
     /// Whether the innermost `block_on` of this thread heeds signals, and whether one came.
     static SIGNALS: Cell<Signals> = const { Cell::new(Signals::Ignored) };
+    /// What is polled now is one of several futures that are driven together.
+    static COMPANY: Cell<bool> = const { Cell::new(false) };
     /// The alarm of the last outermost `block_on`, kept for the next.
     static OWN: Cell<Option<Own>> = const { Cell::new(None) };
 }
@@ -77,6 +79,29 @@ struct Slot {
     key: Key,
     wanted: Wanted,
     waker: Waker,
+}
+
+/// Whether a read that is all its future waits for may put the thread to sleep: inside of a `block_on`, unless it
+/// drives others too.
+pub(super) fn may_sleep() -> bool {
+    is_here() && !COMPANY.get()
+}
+
+/// What is polled in its life is one of several.
+pub(super) struct Company {
+    outer: bool,
+}
+
+impl Company {
+    pub(super) fn keep() -> Self {
+        Company { outer: COMPANY.replace(true) }
+    }
+}
+
+impl Drop for Company {
+    fn drop(&mut self) {
+        COMPANY.set(self.outer);
+    }
 }
 
 /// Whether this thread is inside of a `block_on`.

@@ -180,14 +180,9 @@ impl Stream {
     }
 
     fn recv_beside(&self, cx: &Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<usize>> {
-        loop {
-            match self.recv(buf, RecvFlags::DONTWAIT) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    return self.wait(cx, self.reading, PollFlags::IN).map(Err);
-                }
-                done => return Poll::Ready(done),
-            }
+        match sys::take(&self.fd, buf) {
+            Poll::Pending => self.wait(cx, self.reading, PollFlags::IN).map(Err),
+            done => done,
         }
     }
 }
@@ -200,7 +195,8 @@ impl Socket for Stream {
         wait: Wait,
     ) -> Poll<io::Result<usize>> {
         let done = match wait {
-            Wait::Alone if reactor::is_here() => self.recv_alone(buf),
+            Wait::Alone if reactor::may_sleep() => self.recv_alone(buf),
+            Wait::Never => sys::take(&self.fd, buf),
             // Who drops a response outside of `block_on` still takes and gives what needs no wait.
             _ => self.recv_beside(cx, buf),
         };

@@ -224,7 +224,7 @@ impl CipherSuite {
 
 impl Extension {
     /// ALPS at its first code point.
-    pub(in crate::tls) const ALPS_OLD: Extension = Extension(17513);
+    pub const ALPS_OLD: Extension = Extension(17513);
     /// ALPS at the code point that Chromium has used since version 133.
-    pub(in crate::tls) const ALPS: Extension = Extension(17613);
+    pub const ALPS: Extension = Extension(17613);
 }

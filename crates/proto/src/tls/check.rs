@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::{ClientHello, Extension, ExtensionOrder, HpkeAead, SessionTicket};
-use crate::tls::TlsVersion;
+use super::{
+    CipherSuite, ClientHello, Extension, ExtensionOrder, HpkeAead, SessionTicket, TlsVersion,
+};
 
 /// What is wrong with a [`ClientHello`], and with which part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +14,8 @@ pub struct ClientHelloError {
 }
 
 impl ClientHelloError {
-    pub(in crate::tls) fn new(part: &'static str, detail: impl Into<String>) -> Self {
+    /// `part` of a hello is wrong, or whoever is to say it cannot: why.
+    pub fn new(part: &'static str, detail: impl Into<String>) -> Self {
         ClientHelloError { part, detail: detail.into() }
     }
 
@@ -190,7 +192,7 @@ impl ClientHello {
     }
 
     /// The cipher suites of TLS 1.3, and the others.
-    pub(in crate::tls) fn suites(&self) -> (&[super::CipherSuite], &[super::CipherSuite]) {
+    pub fn suites(&self) -> (&[CipherSuite], &[CipherSuite]) {
         let tls13 = self.cipher_suites.iter().take_while(|suite| suite.is_tls13()).count();
         self.cipher_suites.split_at(tls13)
     }

@@ -1,4 +1,4 @@
-//! A ClientHello as data.
+//! A ClientHello as data: what is to be said, which `mimus-net` says, and a file may say to it.
 //!
 //! [`ClientHello`] says what a browser's hello says, down to the order of what is listed; what varies
 //! between its connections (keys, GREASE values, a permutation) is drawn anew for each. With the
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Parts of which it is said that they take our patch are an error in a build whose BoringSSL has not
-//! got it ([`BORINGSSL_IS_PATCHED`](super::BORINGSSL_IS_PATCHED)).
+//! got it (`mimus_net::tls::BORINGSSL_IS_PATCHED`).
 //!
 //! What is left out is not sent. Code points are written by IANA's names, whatever their case, or as
 //! numbers.
@@ -31,6 +31,7 @@ mod ja3;
 #[cfg(feature = "serde")]
 mod text;
 mod values;
+mod version;
 
 pub use check::ClientHelloError;
 pub use codes::{CipherSuite, Extension, Group, HpkeAead, SignatureScheme, UnknownName};
@@ -38,8 +39,7 @@ pub use values::{
     ApplicationProtocol, ApplicationSettings, CertificateCompression, EchGrease, ExtensionOrder,
     SessionTicket, Settings, TrustAnchor, ValueError,
 };
-
-use super::TlsVersion;
+pub use version::TlsVersion;
 
 /// What a ClientHello says, in the order in which it says it.
 ///

@@ -2,8 +2,8 @@
 
 use super::{
     CipherSuite, ClientHello, ClientHelloError, Extension, ExtensionOrder, Group, SessionTicket,
+    TlsVersion,
 };
-use crate::tls::TlsVersion;
 
 /// RFC 8446 section 4.1.2: what TLS 1.2 and 1.3 say in `legacy_version`.
 const LEGACY_VERSION: &str = "771";
