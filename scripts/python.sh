@@ -10,16 +10,7 @@ readonly TARGET VENV="$TARGET/python-venv"
 readonly REQUIREMENTS=python/tests/requirements.txt
 
 say() { printf 'python: %s\n' "$*" >&2; }
-
-# Makes the environment $1 with the requirements in $2: once, and again when they have changed.
-make_venv() {
-    if [ -e "$1/ready" ] && cmp -s "$1/ready" "$2"; then return 0; fi
-    say "making $1"
-    rm -rf "$1"
-    "${PYTHON:-python3}" -m venv "$1"
-    "$1/bin/pip" install --quiet --disable-pip-version-check -r "$2"
-    cp "$2" "$1/ready"
-}
+. scripts/venv.sh
 
 venv() { make_venv "$VENV" "$REQUIREMENTS"; }
 
@@ -37,10 +28,11 @@ types() {
     return "$status"
 }
 
-# The features and profile of `cargo test`, so that nothing but the extension itself is left to build.
+# The extension, and the origin that tests talk to. The features and profile of `cargo test`, so that nothing else is
+# left to build.
 extension() {
     read -ra members <<<"$(scripts/members.sh)"
-    cargo build "${members[@]}" --all-features --locked --lib --tests
+    cargo build "${members[@]}" --all-features --locked --lib --tests --bin mimus-origin
     # In one step: a Python that has it loaded keeps the old one.
     cp "$TARGET/debug/lib_mimus.so" python/mimus/.new.so
     mv python/mimus/.new.so python/mimus/_mimus.abi3.so
@@ -57,7 +49,9 @@ case "${1:-}" in
     test)
         venv
         extension
-        PYTHONPATH=python "$VENV/bin/python" -m pytest -q "${@:2}"
+        export MIMUS_ORIGIN="${MIMUS_ORIGIN:-$TARGET/debug/mimus-origin}"
+        # Some tests run programs elsewhere.
+        PYTHONPATH="$PWD/python" "$VENV/bin/python" -m pytest -q "${@:2}"
         ;;
     types) types ;;
     *) say "usage: $0 venv|develop|test|types"; exit 2 ;;

@@ -5,7 +5,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mimus._mimus import AsyncResponse, Response
+    from mimus._mimus import AsyncResponse, Headers, Response
 
 
 class Error(Exception):
@@ -178,12 +178,85 @@ class StatusError(Error):
     def __init__(
         self, message: str = "", *, response: "Response | AsyncResponse | None" = None, **rest: "Any"
     ) -> None:
-        super().__init__(message, was_sent=True, **rest)
-        self.response = response
-        self.status = None if response is None else response.status
+        rest.setdefault("was_sent", True)
+        super().__init__(message, **rest)
+        self.response: Response | AsyncResponse | None = response
+        self.status: int | None = None if response is None else response.status
+
+    def __reduce__(self) -> "tuple[Any, ...]":
+        # Without the response, which stays where its connection is.
+        return type(self), self.args, {**self.__dict__, "response": None}
+
+
+class NotEventStream(StatusError):
+    """The answer is no event stream: its status or its type says so.
+
+    Attributes:
+        response: The response, where there is one to read on; a source of events keeps the rest instead.
+        status: Its status.
+        headers: Its fields.
+        content: The beginning of its body, at most 64 KiB, where there is no response.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        response: "Response | AsyncResponse | None" = None,
+        status: int | None = None,
+        headers: "Headers | None" = None,
+        content: bytes = b"",
+        **rest: "Any",
+    ) -> None:
+        rest.setdefault("was_sent", True)
+        super().__init__(message, response=response, **rest)
+        self.status = status if response is None else response.status
+        self.headers = headers if response is None else response.headers
+        self.content = content
 
 
 class WebSocketError(Error):
     """A WebSocket could not be opened, or failed."""
 
     kind = "websocket"
+
+
+class WebSocketRefused(WebSocketError, ConnectError):
+    """The server answered the handshake with something else.
+
+    Attributes:
+        response: Its response, whose body can be read.
+        status: The status of that.
+    """
+
+    response: "Response | AsyncResponse | None" = None
+
+    @property
+    def status(self) -> int | None:
+        return None if self.response is None else self.response.status
+
+
+class WebSocketClosed(WebSocketError, ConnectionLost):
+    """The WebSocket is closed: by the server, by ourselves, or because the connection was lost.
+
+    Attributes:
+        code: Why: what the server said, 1005 if it gave no code, 1006 if it did not close in order.
+        reason: Why, in its words; may be empty.
+    """
+
+    def __init__(self, message: str = "", *, code: int = 1006, reason: str = "", **rest: "Any") -> None:
+        super().__init__(message, **rest)
+        self.code = code
+        self.reason = reason
+
+
+class WebSocketTimeout(WebSocketError, ReadTimeout):
+    """The server was silent for too long: it left a ping or a close unanswered, or `idle_timeout` was over."""
+
+
+class WebSocketProtocolError(WebSocketError, ProtocolError, ConnectionError):
+    """The server broke the protocol, and the connection was given up."""
+
+
+class WebSocketTooLarge(WebSocketError, LimitExceeded, ValueError):
+    """A message is larger than `max_message_size`, and the connection was given up."""

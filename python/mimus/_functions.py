@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from mimus._mimus import Response
-    from mimus.types import URL, RequestOptions
+    from mimus._mimus import EventSource, Response, WebSocket
+    from mimus.types import URL, EventOptions, RequestOptions, WebSocketOptions
 
 _client: Client | None = None
 _making = allocate_lock()
@@ -66,3 +66,13 @@ def patch(url: "URL", **options: "Unpack[RequestOptions]") -> "Response":
 def delete(url: "URL", **options: "Unpack[RequestOptions]") -> "Response":
     """DELETEs a URL. Takes the arguments of `Client.delete`."""
     return _shared().delete(url, **options)
+
+
+def websocket(url: "URL", **options: "Unpack[WebSocketOptions]") -> "WebSocket":
+    """Opens a WebSocket. Takes the arguments of `Client.websocket`."""
+    return _shared().websocket(url, **options)
+
+
+def sse(url: "URL", **options: "Unpack[EventOptions]") -> "EventSource":
+    """The events of a source. Takes the arguments of `Client.sse`."""
+    return _shared().sse(url, **options)

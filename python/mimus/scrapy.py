@@ -20,8 +20,8 @@ try:
     from scrapy import exceptions
     from scrapy.core.downloader.handlers._base_streaming import BaseStreamingDownloadHandler
     from scrapy.http import Headers
-except ModuleNotFoundError as missing:
-    if missing.name is None or missing.name.partition(".")[0] != "scrapy":
+except ModuleNotFoundError as _missing:
+    if _missing.name is None or _missing.name.partition(".")[0] != "scrapy":
         raise
     message = "mimus.scrapy needs Scrapy 2.19 or later: pip install 'mimus[scrapy]'"
     raise ImportError(message) from None

@@ -6,19 +6,22 @@
 Import it by its name: `import mimus` leaves it out, which keeps that fast.
 """
 
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from http.cookiejar import CookieJar
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
+from mimus import _transport
 from mimus._mimus import (
     AsyncResponse,
     Basic,
     Bearer,
+    Deflate,
     Digest,
     Limits,
     OutgoingRequest,
+    Reconnect,
     Response,
     Retry,
     Timeout,
@@ -37,10 +40,12 @@ __all__ = [
     "URL",
     "AsyncClientOptions",
     "AsyncContent",
+    "AsyncEventOptions",
     "AsyncFiles",
     "AsyncHooks",
     "AsyncRequestOptions",
     "AsyncStreamOptions",
+    "AsyncTransport",
     "Auth",
     "Certificate",
     "ClientOptions",
@@ -48,6 +53,7 @@ __all__ = [
     "CommonOptions",
     "Content",
     "CookieFields",
+    "EventOptions",
     "Files",
     "Form",
     "HasItems",
@@ -63,8 +69,12 @@ __all__ = [
     "Readable",
     "RequestOptions",
     "Resolve",
+    "SessionOptions",
+    "StreamOptions",
+    "Transport",
     "UrlLike",
     "Verify",
+    "WebSocketOptions",
 ]
 
 
@@ -159,7 +169,7 @@ Verify: TypeAlias = bool | str | PathLike[str] | bytes
 """Whether the server's certificate is checked, or a path to authorities in PEM, or those as bytes."""
 
 Certificate: TypeAlias = Path | tuple[Path, Path] | tuple[Path, Path | None, str | None]
-"""A path to certificate and key in PEM, (certificate, key), or (archive, None, password) for PKCS#12."""
+"""A path to certificate and key in PEM, (certificate, key[, password]), or (archive, None, password) for PKCS#12."""
 
 Resolve: TypeAlias = HasItems[str, str | list[str] | tuple[str, ...]]
 """Addresses by "host" or "host:port"."""
@@ -263,6 +273,15 @@ ProfileName: TypeAlias = Literal[
 """The browsers that a client can look like: `mimus profile list` says what each is."""
 
 
+Transport: TypeAlias = Callable[[_transport.Request], _transport.Response]
+"""Answers the requests of a client in the place of servers."""
+
+AsyncTransport: TypeAlias = Callable[
+    [_transport.Request], _transport.Response | Awaitable[_transport.Response]
+]
+"""The same for `AsyncClient`."""
+
+
 class Hooks(TypedDict, total=False):
     """What is called before each exchange, and with each response."""
 
@@ -277,13 +296,12 @@ class AsyncHooks(TypedDict, total=False):
     response: Callable[[AsyncResponse], object] | Sequence[Callable[[AsyncResponse], object]]
 
 
-class CommonOptions(TypedDict, total=False):
-    """Keyword arguments of every call. `Client.request` says what each means."""
+class SessionOptions(TypedDict, total=False):
+    """Keyword arguments of every call, and of WebSockets. `Client.request` says what each means."""
 
     params: Parameters | str | bytes | None
     headers: HeaderFields | None
     cookies: CookieFields | None
-    json: Any
     auth: Auth | None
     timeout: float | Timeout | None
     follow_redirects: bool | int | None
@@ -298,16 +316,55 @@ class CommonOptions(TypedDict, total=False):
     retries: int | Retry | None
     kind: Kind | None
     extensions: Mapping[str, object] | None
+
+
+class CommonOptions(SessionOptions, total=False):
+    """Keyword arguments of every call."""
+
+    json: Any
     decode: bool | None
 
 
-class RequestOptions(CommonOptions, total=False):
-    """Keyword arguments of a call of `Client`, and of `mimus.get` and its kin."""
+class StreamOptions(CommonOptions, total=False):
+    """Keyword arguments of `Client.stream`."""
 
     content: Content | None
     data: Form | Content | None
     files: Files | None
+
+
+class RequestOptions(StreamOptions, total=False):
+    """Keyword arguments of a call of `Client`, and of `mimus.get` and its kin."""
+
     stream: bool | None
+
+
+class WebSocketOptions(SessionOptions, total=False):
+    """Keyword arguments of `websocket`. `Client.websocket` says what each means."""
+
+    subprotocols: Iterable[str] | None
+    origin: str | None
+    compression: bool | Deflate | None
+    max_message_size: int | None
+    ping_interval: float | None
+    ping_timeout: float | None
+    idle_timeout: float | None
+    close_timeout: float | None
+
+
+class _EventOptions(TypedDict, total=False):
+    method: str | None
+    last_event_id: str | None
+    reconnect: bool | Reconnect | None
+    max_event_size: int | None
+
+
+class EventOptions(CommonOptions, _EventOptions, total=False):
+    """Keyword arguments of `Client.sse`, which says what each means."""
+
+    content: Content | None
+    data: Form | Content | None
+    files: Files | None
 
 
 class AsyncStreamOptions(CommonOptions, total=False):
@@ -316,6 +373,10 @@ class AsyncStreamOptions(CommonOptions, total=False):
     content: AsyncContent | None
     data: Form | AsyncContent | None
     files: AsyncFiles | None
+
+
+class AsyncEventOptions(AsyncStreamOptions, _EventOptions, total=False):
+    """Keyword arguments of `AsyncClient.sse`."""
 
 
 class AsyncRequestOptions(AsyncStreamOptions, total=False):
@@ -353,9 +414,11 @@ class ClientOptions(CommonClientOptions, total=False):
     """Keyword arguments of `Client`."""
 
     hooks: Hooks | None
+    transport: Transport | None
 
 
 class AsyncClientOptions(CommonClientOptions, total=False):
     """Keyword arguments of `AsyncClient`."""
 
     hooks: AsyncHooks | None
+    transport: AsyncTransport | None

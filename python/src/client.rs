@@ -15,6 +15,7 @@ use crate::{
     exchange::exchange,
     forks::OwnClient,
     response::{BaseResponse, Response},
+    session::{Blocks, EventSource, open_events, open_websocket},
     wait::wait,
 };
 
@@ -29,9 +30,10 @@ use crate::{
 ///     timeout: Seconds for the whole call, a Timeout, or None.
 ///     follow_redirects: Whether redirects are followed, or how many. Default: up to ten.
 ///     proxy: A URL, a mapping of schemes to URLs, or False for none. Default: the environment's.
-///     trust_env: Whether the environment's proxies count. Default: True.
+///     trust_env: Whether the environment's proxies count, and the netrc file where no `auth` is given. Default: True.
 ///     verify: True, False, a path to certificates in PEM, or such certificates as bytes.
-///     cert: A path to certificate and key in PEM, (certificate, key), or (archive, None, password) for PKCS#12.
+///     cert: A path to certificate and key in PEM, (certificate, key), (certificate, key, password), or
+///         (archive, None, password) for PKCS#12.
 ///     profile: The browser to look like on the wire.
 ///     http_version: "1.1", "2", or "h2c". Default: what the server chooses.
 ///     retries: A number or a Retry. Default: only those that are always safe.
@@ -42,6 +44,7 @@ use crate::{
 ///     resolve: A mapping of "host" or "host:port" to addresses.
 ///     decode: Whether bodies are decoded. Default: True.
 ///     default_headers: False sends no `Accept`, `User-Agent` or `Accept-Encoding` but the caller's.
+///     transport: A callable that answers each request in the place of a server: see `mimus.testing`.
 ///
 /// Raises:
 ///     RequestError: A setting cannot be used.
@@ -54,6 +57,15 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// # Errors
+    /// It is closed.
+    fn check(&self) -> PyResult<()> {
+        match self.closed.load(std::sync::atomic::Ordering::Relaxed) {
+            true => Err(PyRuntimeError::new_err("the client is closed")),
+            false => Ok(()),
+        }
+    }
+
     fn call(
         &self,
         py: Python<'_>,
@@ -62,9 +74,7 @@ impl Client {
         url: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Response>> {
-        if self.closed.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(PyRuntimeError::new_err("the client is closed"));
-        }
+        self.check()?;
         let arguments = CallArgs::parse(name, options)?;
         let url = args::url(url)?;
         let client = self.client.get();
@@ -87,7 +97,7 @@ impl Client {
     #[pyo3(signature = (**options), text_signature = "(*, base_url=None, params=None, headers=None, cookies=True, \
         auth=None, timeout=None, follow_redirects=True, proxy=None, trust_env=True, verify=True, cert=None, \
         profile=None, http_version=None, retries=None, limits=None, hooks=None, local_address=None, \
-        unix_socket=None, resolve=None, decode=True, default_headers=True)")]
+        unix_socket=None, resolve=None, decode=True, default_headers=True, transport=None)")]
     fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let (builder, defaults) = ClientArgs::parse("Client", options)?.apply(py)?;
         if !defaults.hooks.awaited.is_empty() {
@@ -141,6 +151,19 @@ impl Client {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Response>> {
         self.call(py, "request", args::method(method.to_str()?)?, url, options)
+    }
+
+    /// As `request` with `stream=True`: for `with client.stream("GET", url) as response`.
+    #[pyo3(signature = (method, url, **options))]
+    fn stream(
+        &self,
+        py: Python<'_>,
+        method: &Bound<'_, PyString>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Response>> {
+        let options = args::streamed(py, options)?;
+        self.call(py, "stream", args::method(method.to_str()?)?, url, Some(&options))
     }
 
     /// GETs a URL. See `request`.
@@ -220,6 +243,58 @@ impl Client {
         self.call(py, "delete", Method::DELETE, url, options)
     }
 
+    /// Opens a WebSocket. Takes the arguments of `request` but those for a body, and:
+    ///
+    /// Args:
+    ///     subprotocols: Names to offer, the best first.
+    ///     origin: The page that asks, as browsers say it.
+    ///     compression: True or a Deflate to offer permessage-deflate, False not to. Default: what the browser of the
+    ///         client's profile does, else False.
+    ///     max_message_size: The most bytes of a message that comes, decompressed. Default: 16 MiB.
+    ///     ping_interval: After how many seconds of silence the server is asked whether it lives, while something is
+    ///         awaited. Default: never.
+    ///     ping_timeout: How many seconds it may take to answer that. Default: 20.
+    ///     idle_timeout: After how many seconds of silence the connection is given up. Default: never.
+    ///     close_timeout: How many seconds closing may take. Default: 5.
+    ///
+    /// Returns:
+    ///     The WebSocket, to be used in a `with` block.
+    ///
+    /// Raises:
+    ///     WebSocketRefused: The server answered something else; its `response` is that.
+    ///     Error: There was no answer.
+    #[pyo3(signature = (url, **options))]
+    fn websocket(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.check()?;
+        open_websocket::<Blocks>(py, &self.client.get(), &self.defaults, url, options)
+    }
+
+    /// The events of a source. Takes the arguments of `request` but `stream`, and:
+    ///
+    /// Args:
+    ///     method: The method. Default: POST if there is a body, else GET.
+    ///     last_event_id: Begins behind the event with this ID, seen earlier.
+    ///     reconnect: Whether to connect again when a stream ends or is lost, or a Reconnect. Default: for GET alone.
+    ///     max_event_size: The most bytes of an event. Default: 16 MiB, 8 MiB a line.
+    ///
+    /// Returns:
+    ///     The source, to be iterated over; it connects when that begins. In a `with` block it is closed at the end.
+    #[pyo3(signature = (url, **options))]
+    fn sse(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<EventSource> {
+        self.check()?;
+        open_events::<Blocks>(py, &self.client.get(), &self.defaults, url, options)
+    }
+
     /// Closes the connections that nobody uses. Calls after this fail.
     fn close(&self) {
         self.closed.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -238,8 +313,18 @@ impl Client {
         self.closed.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        match slf.get().is_closed() {
+            false => Ok(slf),
+            true => Err(PyRuntimeError::new_err("the client is closed")),
+        }
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.is_closed() {
+            false => "<mimus.Client>",
+            true => "<mimus.Client [closed]>",
+        }
     }
 
     fn __exit__(

@@ -1,7 +1,9 @@
 //! One exchange from its request to its body, for whoever drives it.
 
+use std::time::Instant;
+
 use bytes::Bytes;
-use mimus::{Error, Incoming, Url};
+use mimus::{Error, Fields, Incoming, Url};
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
@@ -13,7 +15,20 @@ use crate::{
 pub(crate) struct Answered {
     pub(crate) answer: mimus::Response,
     /// The body, where it was to be read.
-    pub(crate) read: Option<(Incoming, Whole)>,
+    pub(crate) read: Option<(Whole, End)>,
+}
+
+/// What is known once a body is over.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) at: Option<Instant>,
+    pub(crate) trailers: Option<Box<Fields>>,
+}
+
+impl End {
+    pub(crate) fn of(body: &Incoming) -> Self {
+        End { at: body.ended(), trailers: body.trailers().cloned().map(Box::new) }
+    }
 }
 
 /// A whole body.
@@ -40,7 +55,7 @@ pub(crate) async fn exchange(client: &mimus::Client, call: Call) -> Result<Answe
     }
     let mut incoming = std::mem::take(answer.body_mut());
     match read_whole(&mut incoming).await {
-        Ok(whole) => Ok(Answered { answer, read: Some((incoming, whole)) }),
+        Ok(whole) => Ok(Answered { answer, read: Some((whole, End::of(&incoming))) }),
         Err(error) => Err((error, Some(answer.url().clone()))),
     }
 }

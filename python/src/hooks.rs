@@ -5,6 +5,7 @@ use std::{mem, sync::OnceLock};
 use mimus::{BoxError, Fields, Hook, Outgoing, Request, Url};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
+    intern,
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
@@ -81,7 +82,7 @@ impl Before {
         };
         let outgoing = Bound::new(py, outgoing)?;
         for callable in &self.callables {
-            callable.bind(py).call1((&outgoing,))?;
+            refuse_awaitable(&callable.bind(py).call1((&outgoing,))?)?;
         }
         *request.fields = headers.get().fields();
         Ok(())
@@ -116,7 +117,8 @@ impl Hooks {
             PyTypeError::new_err("hooks must be a dict of \"request\" and \"response\"")
         })?;
         let mut all = Hooks::default();
-        for (name, value) in hooks {
+        // A copy, which no other thread changes.
+        for (name, value) in hooks.copy()? {
             match name.extract::<String>()?.as_str() {
                 "request" => all.request = callables(&value)?,
                 "response" => all.response = callables(&value)?,
@@ -151,10 +153,23 @@ impl Hooks {
     /// What one of them raised.
     pub(crate) fn show(&self, response: &Bound<'_, PyAny>) -> PyResult<()> {
         for hook in &self.response {
-            hook.bind(response.py()).call1((response,))?;
+            refuse_awaitable(&hook.bind(response.py()).call1((response,))?)?;
         }
         Ok(())
     }
+}
+
+/// Nobody would await what a coroutine function gave here.
+fn refuse_awaitable(given: &Bound<'_, PyAny>) -> PyResult<()> {
+    if given.is_none() || !given.hasattr(intern!(given.py(), "__await__"))? {
+        return Ok(());
+    }
+    if let Some(close) = given.getattr_opt(intern!(given.py(), "close"))? {
+        close.call0()?;
+    }
+    Err(PyTypeError::new_err(
+        "what gives an awaitable can only be a hook of AsyncClient: neither one of Client, nor `auth`",
+    ))
 }
 
 fn callables(value: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {

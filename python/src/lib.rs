@@ -15,6 +15,8 @@ mod hooks;
 mod memory;
 mod options;
 mod response;
+mod session;
+mod transport;
 mod wait;
 
 /// The compiled part of the package.
@@ -32,6 +34,11 @@ mod _mimus {
         hooks::OutgoingRequest,
         options::{Limits, Retry, Timeout},
         response::{BaseResponse, Hop, Response, Timings, TlsInfo},
+        session::{
+            AsyncEventSource, AsyncWebSocket, Deflate, Event, EventSource, Handshake, Reconnect,
+            WebSocket,
+        },
+        transport::intercept,
     };
 
     #[pymodule_init]

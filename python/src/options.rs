@@ -6,7 +6,7 @@ use mimus::{Method, PoolLimits, StatusCode, Timeouts, retry::RetryPolicy};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::PyBool,
+    types::{PyBool, PyDict},
 };
 
 /// A duration in seconds, or no limit.
@@ -103,14 +103,13 @@ impl Timeout {
     }
 
     fn __repr__(&self) -> String {
-        let say = |limit: Option<f64>| limit.map_or_else(|| "None".into(), |n| format!("{n:?}"));
         format!(
             "Timeout(total={}, connect={}, read={}, write={}, pool={})",
-            say(self.total()),
-            say(self.connect()),
-            say(self.read()),
-            say(self.write()),
-            say(self.pool())
+            say_seconds(self.total),
+            say_seconds(self.connect),
+            say_seconds(self.read),
+            say_seconds(self.write),
+            say_seconds(self.pool)
         )
     }
 }
@@ -139,6 +138,10 @@ impl Limit<'_> {
     }
 }
 
+/// What is said to who gives another.
+const TIMEOUT: &str = "timeout must be a number of seconds for the whole call, a mimus.Timeout(connect=..., read=...) for \
+                       its parts, or None";
+
 /// What `timeout=` means: a number bounds the whole call, None nothing at all.
 pub(crate) fn timeouts(value: &Bound<'_, PyAny>) -> PyResult<Timeouts> {
     let mut timeouts = Timeouts::NONE;
@@ -147,7 +150,12 @@ pub(crate) fn timeouts(value: &Bound<'_, PyAny>) -> PyResult<Timeouts> {
     }
     let Ok(given) = value.cast::<Timeout>() else {
         timeouts = Timeouts::default();
-        timeouts.total = seconds(value, "timeout")?;
+        timeouts.total = seconds(value, "timeout").map_err(|error| {
+            match error.is_instance_of::<PyTypeError>(value.py()) {
+                true => PyTypeError::new_err(TIMEOUT),
+                false => error,
+            }
+        })?;
         return Ok(timeouts);
     };
     let given = given.get();
@@ -159,6 +167,32 @@ pub(crate) fn timeouts(value: &Bound<'_, PyAny>) -> PyResult<Timeouts> {
     timeouts.idle = given.read;
     timeouts.write = given.write;
     timeouts.pool = given.pool;
+    Ok(timeouts)
+}
+
+/// What the extension `timeout` of httpx says: seconds for "connect", "read", "write" and "pool"; what is not named has no
+/// limit.
+pub(crate) fn timeouts_by_name(value: &Bound<'_, PyAny>) -> PyResult<Timeouts> {
+    let limits = value.cast::<PyDict>().map_err(|_| {
+        PyTypeError::new_err("the extension 'timeout' must be a dict of numbers of seconds")
+    })?;
+    let mut timeouts = Timeouts::NONE;
+    for (name, limit) in limits {
+        let name: String = name.extract()?;
+        let limit = seconds(&limit, &name)?;
+        match name.as_str() {
+            "connect" => {
+                (timeouts.resolve, timeouts.connect, timeouts.tls) = (limit, limit, limit);
+            }
+            "read" => (timeouts.head, timeouts.idle) = (limit, limit),
+            "write" => timeouts.write = limit,
+            "pool" => timeouts.pool = limit,
+            other => {
+                let what = format!("timeouts are connect, read, write and pool, not {other:?}");
+                return Err(PyValueError::new_err(what));
+            }
+        }
+    }
     Ok(timeouts)
 }
 
@@ -199,8 +233,23 @@ impl Limits {
     }
 
     fn __repr__(&self) -> String {
-        format!("{:?}", self.0)
+        let say = |n: Option<usize>| n.map_or_else(|| "None".to_owned(), |n| n.to_string());
+        let idle = Some(self.0.idle_per_key).filter(|most| *most != usize::MAX);
+        format!(
+            "Limits(max_connections={}, max_connections_per_host={}, max_idle_per_host={}, idle_timeout={}, \
+             max_lifetime={})",
+            say(self.0.total.map(std::num::NonZero::get)),
+            say(self.0.per_key.map(std::num::NonZero::get)),
+            say(idle),
+            say_seconds(self.0.idle_timeout),
+            say_seconds(self.0.max_lifetime),
+        )
     }
+}
+
+/// A limit as Python writes it.
+fn say_seconds(limit: Option<Duration>) -> String {
+    limit.map_or_else(|| "None".to_owned(), |limit| format!("{:?}", limit.as_secs_f64()))
 }
 
 /// Retries beyond those that are always safe and always made.
@@ -219,7 +268,11 @@ impl Limits {
 ///     ValueError: A status or a method is none.
 #[pyclass(frozen, module = "mimus", name = "Retry")]
 #[derive(Debug, Clone)]
-pub(crate) struct Retry(pub(crate) RetryPolicy);
+pub(crate) struct Retry {
+    policy: RetryPolicy,
+    /// As it was made.
+    said: String,
+}
 
 #[pymethods]
 impl Retry {
@@ -241,6 +294,17 @@ impl Retry {
             Duration::try_from_secs_f64(n)
                 .map_err(|_| PyValueError::new_err(format!("{n} is no number of seconds")))
         };
+        let said = {
+            let truth = |it: bool| if it { "True" } else { "False" };
+            let statuses = statuses.as_ref().map_or_else(|| "None".into(), |s| format!("{s:?}"));
+            let methods = methods.as_ref().map_or_else(|| "None".into(), |m| format!("{m:?}"));
+            format!(
+                "Retry({max_retries}, statuses={statuses}, methods={methods}, on_connect={}, on_timeout={}, \
+                 backoff={backoff:?}, max_delay={max_delay:?}, max_retry_after={max_retry_after:?})",
+                truth(on_connect),
+                truth(on_timeout),
+            )
+        };
         let mut policy = RetryPolicy::default()
             .max_retries(max_retries)
             .on_connect(on_connect)
@@ -257,11 +321,11 @@ impl Retry {
             let parsed = parsed.collect::<Result<Vec<_>, _>>();
             policy = policy.methods(parsed.map_err(|e| PyValueError::new_err(e.to_string()))?);
         }
-        Ok(Retry(policy))
+        Ok(Retry { policy, said })
     }
 
-    fn __repr__(&self) -> String {
-        format!("{:?}", self.0)
+    fn __repr__(&self) -> &str {
+        &self.said
     }
 }
 
@@ -271,7 +335,7 @@ pub(crate) fn retries(value: &Bound<'_, PyAny>) -> PyResult<Option<RetryPolicy>>
         return Ok(None);
     }
     if let Ok(retry) = value.cast::<Retry>() {
-        return Ok(Some(retry.get().0.clone()));
+        return Ok(Some(retry.get().policy.clone()));
     }
     let count: u32 = value
         .extract()

@@ -16,12 +16,13 @@ pub(crate) const LINE_MAX: usize = 64 * 1024 * 1024;
 use std::{
     mem,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::Bytes;
-use mimus::{Fields, Incoming, TextDecoder};
+use mimus::{Incoming, TextDecoder, sse::MEDIA_TYPE};
 use pyo3::{
+    exceptions::PyResourceWarning,
     intern,
     prelude::*,
     pybacked::PyBackedBytes,
@@ -31,7 +32,7 @@ use pyo3::{
 
 use crate::{
     errors,
-    exchange::{Answered, Whole},
+    exchange::{Answered, End, Whole},
     forks,
     headers::Headers,
 };
@@ -56,22 +57,13 @@ pub(crate) struct BaseResponse {
 #[derive(Debug)]
 pub(crate) enum Body {
     /// Not read to its end yet.
-    Open(Incoming),
+    Open(Box<Incoming>),
     /// With whoever reads it now.
     Taken,
-    /// All of it is here.
-    Whole(Bytes),
     /// All of it is in `content`.
     InContent,
     /// It was streamed, or is no longer wanted, or failed.
     Gone,
-}
-
-/// What is known once the body is over.
-#[derive(Debug)]
-struct End {
-    at: Option<Instant>,
-    trailers: Option<Fields>,
 }
 
 /// What is said to who wants a body that is gone.
@@ -80,7 +72,7 @@ const CONSUMED: &str = "the body was streamed or closed already";
 impl BaseResponse {
     /// The response whose body is to be read.
     pub(crate) fn open(mut answer: mimus::Response) -> Self {
-        let body = mem::take(answer.body_mut());
+        let body = Box::new(mem::take(answer.body_mut()));
         BaseResponse::new(answer, Body::Open(body))
     }
 
@@ -88,21 +80,21 @@ impl BaseResponse {
     pub(crate) fn of(py: Python<'_>, answered: Answered) -> Self {
         match answered {
             Answered { answer, read: None } => BaseResponse::open(answer),
-            Answered { answer, read: Some((incoming, whole)) } => {
-                let response = BaseResponse::new(answer, Body::Gone);
-                response.note_end(&incoming);
-                let body = match whole {
-                    Whole::Rust(bytes) => Body::Whole(bytes),
-                    Whole::Python(bytes) => response.keep(py, bytes),
-                };
-                response.put_body(body);
+            Answered { answer, read: Some((whole, end)) } => {
+                let response = BaseResponse::new(answer, Body::InContent);
+                let _ = response.end.set(end);
+                response.keep(py, whole);
                 response
             }
         }
     }
 
-    /// Makes `bytes` the content.
-    pub(crate) fn keep(&self, py: Python<'_>, bytes: Py<PyBytes>) -> Body {
+    /// Makes `whole` the content.
+    pub(crate) fn keep(&self, py: Python<'_>, whole: Whole) -> Body {
+        let bytes = match whole {
+            Whole::Rust(bytes) => PyBytes::new(py, &bytes).unbind(),
+            Whole::Python(bytes) => bytes,
+        };
         // Nobody had it before it was read.
         let _ = self.content.set(py, bytes);
         Body::InContent
@@ -112,7 +104,7 @@ impl BaseResponse {
     pub(crate) fn settle<T>(
         &self,
         py: Python<'_>,
-        read: PyResult<(Incoming, mimus::Result<T>)>,
+        read: PyResult<(Box<Incoming>, mimus::Result<T>)>,
         body: impl FnOnce(T) -> Body,
     ) -> PyResult<()> {
         let (body, settled) = match read {
@@ -129,14 +121,11 @@ impl BaseResponse {
 
     /// Whether all of the body is here.
     pub(crate) fn is_loaded(&self, py: Python<'_>) -> bool {
-        self.content.get(py).is_some() || matches!(*self.body(), Body::Whole(_))
+        self.content.get(py).is_some()
     }
 
     /// The same as `loaded`, for Rust.
     pub(crate) fn loaded_bytes(&self, py: Python<'_>) -> PyResult<Bytes> {
-        if let Body::Whole(bytes) = &*self.body() {
-            return Ok(bytes.clone());
-        }
         Ok(Bytes::from_owner(PyBackedBytes::from(self.loaded(py)?)))
     }
 
@@ -155,8 +144,15 @@ impl BaseResponse {
 
     /// What the body came with is kept when it is over.
     pub(crate) fn note_end(&self, incoming: &Incoming) {
-        let end = End { at: incoming.ended(), trailers: incoming.trailers().cloned() };
-        let _ = self.end.set(end);
+        let _ = self.end.set(End::of(incoming));
+    }
+
+    /// Nobody gets `answer`, if it is a response: there is nobody to close it either.
+    pub(crate) fn forgo(py: Python<'_>, answer: &Py<PyAny>) {
+        if let Ok(response) = answer.bind(py).cast::<BaseResponse>() {
+            let left = mem::replace(&mut *response.get().body(), Body::Gone);
+            drop(left);
+        }
     }
 
     /// Never held while something is waited for, or Python runs.
@@ -168,7 +164,7 @@ impl BaseResponse {
     ///
     /// # Errors
     /// `StreamConsumed` when it is not there to be read.
-    pub(crate) fn take_body(&self, py: Python<'_>) -> PyResult<Incoming> {
+    pub(crate) fn take_body(&self, py: Python<'_>) -> PyResult<Box<Incoming>> {
         if self.generation != forks::generation() {
             let why = "the body belongs to the process that this one was forked from";
             return Err(errors::plain(py, "StreamConsumed", why));
@@ -179,9 +175,7 @@ impl BaseResponse {
             other => {
                 let why = match &other {
                     Body::Taken => "the body is being read elsewhere",
-                    Body::Whole(_) | Body::InContent => {
-                        "the body was read already: it is in `content`"
-                    }
+                    Body::InContent => "the body was read already: it is in `content`",
                     Body::Open(_) | Body::Gone => CONSUMED,
                 };
                 *body = other;
@@ -203,16 +197,14 @@ impl BaseResponse {
 
     /// The whole body, if it is here.
     pub(crate) fn loaded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let content = self.content.get_or_try_init(py, || {
-            let here = match &*self.body() {
-                Body::Whole(bytes) => Ok(bytes.clone()),
-                Body::Open(_) | Body::Taken => Err("the body was not read yet"),
-                Body::InContent | Body::Gone => Err(CONSUMED),
-            };
-            here.map(|bytes| PyBytes::new(py, &bytes).unbind())
-                .map_err(|why| errors::plain(py, "StreamConsumed", why))
-        })?;
-        Ok(content.bind(py).clone())
+        if let Some(content) = self.content.get(py) {
+            return Ok(content.bind(py).clone());
+        }
+        let why = match *self.body() {
+            Body::Open(_) | Body::Taken => "the body was not read yet",
+            Body::InContent | Body::Gone => CONSUMED,
+        };
+        Err(errors::plain(py, "StreamConsumed", why))
     }
 
     /// What is said to who wants a body that is gone.
@@ -260,6 +252,30 @@ impl BaseResponse {
         LOADS.import(py, "json", "loads")?.call((self.loaded(py)?,), options)
     }
 
+    /// Whether the body can be read as an event stream.
+    ///
+    /// # Errors
+    /// `NotEventStream`: its status or type says that it is something else.
+    pub(crate) fn check_events(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.get();
+        let essence = this.content_type().and_then(|value| value.split(';').next());
+        let is_stream = essence.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(MEDIA_TYPE));
+        if this.answer.status().is_success() && is_stream {
+            return Ok(());
+        }
+        let py = slf.py();
+        let details = PyDict::new(py);
+        details.set_item("response", slf)?;
+        details.set_item("url", this.url(py))?;
+        let message = format!(
+            "the answer is no event stream: {}, {}",
+            this.say(),
+            essence.unwrap_or("of no type")
+        );
+        let class = errors::class(py, "NotEventStream")?;
+        Err(PyErr::from_value(class.call((message,), Some(&details))?))
+    }
+
     /// The first word of the head, for messages.
     fn say(&self) -> String {
         let status = self.answer.status();
@@ -277,6 +293,10 @@ impl Drop for BaseResponse {
         // The connection is the parent's, and so is what is to be done about it.
         if self.generation != forks::generation() {
             mem::forget(mem::replace(&mut *self.body(), Body::Gone));
+        }
+        // It costs a connection, so who was to close it is told, as by Python's own files and sockets.
+        if matches!(&*self.body(), Body::Open(incoming) if incoming.ended().is_none()) {
+            errors::warn_dropped::<PyResourceWarning>(&format!("unclosed {}", self.__repr__()));
         }
     }
 }
@@ -327,7 +347,7 @@ impl BaseResponse {
     /// The fields behind the body; None until it was read, or when there were none.
     #[getter]
     fn trailers(&self) -> Option<Headers> {
-        self.end.get()?.trailers.clone().map(Headers::new)
+        self.end.get()?.trailers.as_deref().cloned().map(Headers::new)
     }
 
     /// The version of HTTP: "HTTP/1.1", "HTTP/2".

@@ -1,6 +1,7 @@
 """What the tests share: the embedded origin, and clients that trust it."""
 
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -16,6 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(name, None)
     os.environ.pop(name.upper(), None)
+
+
+# Nor does anybody's netrc file say who asks.
+os.environ["NETRC"] = os.devnull
 
 
 class Origin:
@@ -40,17 +45,38 @@ class Origin:
         return f"http://{address}{path}"
 
 
+capture = None
+
+
+def pytest_configure(config):
+    global capture
+    capture = config.pluginmanager.getplugin("capturemanager")
+
+
+@functools.cache
 def binary():
-    """The origin's program: MIMUS_ORIGIN, or what cargo builds."""
+    """The origin's program: MIMUS_ORIGIN, or what cargo has built, or builds before everybody's eyes."""
     named = os.environ.get("MIMUS_ORIGIN")
     if named:
         return named
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    built = target / "debug" / "mimus-origin"
-    if not built.exists():
+    built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "mimus-origin"
+    if not is_current(built):
         command = ["cargo", "build", "--locked", "-p", "mimus-testkit", "--bin", "mimus-origin"]
-        subprocess.run(command, cwd=ROOT, check=True)
+        with capture.global_and_fixture_disabled():
+            print("\nbuilding the origin (MIMUS_ORIGIN names one that is there):", *command, flush=True)
+            subprocess.run(command, cwd=ROOT, check=True)
     return str(built)
+
+
+def is_current(built):
+    """Whether the program is there and no source that cargo noted for it has changed since."""
+    noted = built.with_name(built.name + ".d")
+    if not built.exists() or not noted.exists():
+        return False
+    sources = noted.read_text(encoding="utf-8").partition(": ")[2].replace("\\ ", "\0").split()
+    changed = (pathlib.Path(source.replace("\0", " ")) for source in sources)
+    made = built.stat().st_mtime
+    return all(source.exists() and source.stat().st_mtime <= made for source in changed)
 
 
 @contextlib.contextmanager

@@ -352,6 +352,32 @@ def test_eager_tasks(origin):
         async with mimus.AsyncClient() as client:
             answers = await asyncio.gather(*[client.get(origin.http + "/get") for _ in range(10)])
             assert {answer.status for answer in answers} == {200}
+            pieces = [b"one", b"two", b"three"]
+
+            async def given(wait):
+                for piece in pieces:
+                    await asyncio.sleep(wait)
+                    yield piece
+
+            for wait in (0, 0.001):
+                answer = await client.post(origin.http + "/anything", content=given(wait))
+                assert answer.json()["data"] == "onetwothree"
+            left = asyncio.Event()
+
+            async def endless():
+                try:
+                    while True:
+                        yield b"x" * 65536
+                finally:
+                    left.set()
+
+            # Cancelled with its call, though its task ran before anybody knew of it.
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await client.post(f"http://{origin.ports['never-read']}/", content=endless())
+            await asyncio.wait_for(left.wait(), 30)
+            async with client.stream("GET", origin.http + "/stream/3") as streamed:
+                assert len([line async for line in streamed.aiter_lines()]) == 3
 
     asyncio.run(main())
 

@@ -24,6 +24,15 @@ try:
         response = client.get(url, stream=True)
         print("ready", flush=True)
         list(response.iter_lines() if where == "lines" else response)
+    elif where == "websocket":
+        socket = client.websocket(url)
+        print("ready", flush=True)
+        socket.recv()
+    elif where == "events":
+        source = client.sse(url)
+        next(source)
+        print("ready", flush=True)
+        next(source)
     else:
         print("ready", flush=True)
         (client.get if where == "body" else client.post)(url, **options)
@@ -72,6 +81,9 @@ def interrupted(url, fine, where, **environment):
         ("body", "http", "/drip?numbytes=10&duration=300"),
         ("stream", "http", "/drip?numbytes=10&duration=300"),
         ("lines", "tls-h2", "/drip?numbytes=10&duration=300"),
+        ("websocket", "http", "/ws/silent"),
+        ("websocket", "https", "/ws/silent"),
+        ("events", "http", "/sse?ms=300000"),
     ],
 )
 def test_an_interrupt_ends_the_wait(origin, where, port, path):

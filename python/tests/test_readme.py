@@ -1,17 +1,15 @@
 """What the README shows in Python runs as it stands."""
 
-import re
-from pathlib import Path
-
-README = Path(__file__).resolve().parents[2] / "README.md"
+from examples import examples
 
 
 def test_the_examples_of_the_readme_run(origin):
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert blocks
-    for block in blocks:
-        here = block.replace("https://example.com/user", origin.http + "/get")
-        assert "example.com" not in here
-        names = {}
-        exec(compile(here, str(README), "exec"), names)  # noqa: S102
+    shown = examples("README.md")
+    assert shown
+    for example in shown:
+        names = example.run({
+            "https://example.com/user": origin.url("/get"),
+            "wss://example.com/chat": origin.url("/ws/echo"),
+            "https://example.com/events": origin.url("/sse?total=2&ms=0"),
+        })
         assert names["user"]["args"] == {"id": "7"}

@@ -223,8 +223,8 @@ def test_unknown_arguments_are_refused(client, origin):
 
 
 def test_functions_share_a_client(origin):
-    first, second = mimus.get(origin.url("/get")), mimus.post(origin.url("/post"), data={"a": "1"})
-    assert not first.reused and second.reused
+    mimus.get(origin.url("/get"))
+    assert mimus.post(origin.url("/post"), data={"a": "1"}).reused
     assert sent(mimus.request("DELETE", origin.url("/delete")))["method"] == "DELETE"
     mimus.get(origin.url("/cookies/set?mine=1"))
     assert fields(mimus.get(origin.url("/get")), "cookie") == []

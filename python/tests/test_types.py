@@ -21,11 +21,12 @@ def names_in(file, pattern):
 
 
 def test_each_profile_is_named():
-    source = PROFILES / "data.rs"
-    files = set(names_in(source, r"\nfiles! \{(.*?)\n\}"))
-    assert files == {file.stem for file in (PROFILES / "data").glob("*.toml")}
-    aliases = names_in(source, r"const ALIASES: [^=]*= &\[(.*?)\];")[::2]
-    names = files - set(names_in(source, r"const BASES: [^=]*= &\[(.*?)\];")) | set(aliases)
+    names = set()
+    for file in (PROFILES / "data").glob("*.toml"):
+        text = file.read_text()
+        names |= {file.stem} if "\nbase = true\n" not in text else set()
+        [aliases] = re.findall(r"^aliases = \[(.*)\]$", text, re.MULTILINE) or [""]
+        names |= set(re.findall(r"[\w.-]+", aliases))
     assert sorted(typing.get_args(types.ProfileName)) == sorted(names)
 
 
@@ -36,7 +37,7 @@ def test_each_named_profile_is_one(name):
 
 
 def test_each_kind_is_named():
-    names = names_in(PROFILES / "kind.rs", r"const NAMES: [^=]*= \[(.*?)\];")
+    names = names_in(PROFILES / "schema.rs", r"const KINDS: [^=]*= \[(.*?)\];")
     assert sorted(typing.get_args(types.Kind)) == sorted(names)
 
 
@@ -56,9 +57,24 @@ def test_each_argument_of_a_client_is_typed(client, options):
     assert not options.__required_keys__
 
 
-def test_stream_has_no_argument_of_its_name():
-    rest = set(types.AsyncRequestOptions.__annotations__) - set(types.AsyncStreamOptions.__annotations__)
-    assert rest == {"stream"}
+@pytest.mark.parametrize(
+    ("call", "stream"),
+    [(types.RequestOptions, types.StreamOptions), (types.AsyncRequestOptions, types.AsyncStreamOptions)],
+)
+def test_stream_has_no_argument_of_its_name(call, stream):
+    assert set(call.__annotations__) - set(stream.__annotations__) == {"stream"}
+
+
+def test_sessions_take_each_argument_that_is_typed():
+    with mimus.Client() as client:
+        for name in types.EventOptions.__annotations__:
+            client.sse("http://127.0.0.1/", **{name: None})
+        for name in types.WebSocketOptions.__annotations__:
+            # Nothing is sent, for the URL is none.
+            with pytest.raises(mimus.RequestError):
+                client.websocket("gopher://127.0.0.1/", **{name: None})
+    rest = set(types.AsyncEventOptions.__annotations__) - set(types.AsyncStreamOptions.__annotations__)
+    assert rest == set(types.EventOptions.__annotations__) - set(types.RequestOptions.__annotations__)
 
 
 def test_headers_have_what_a_mutable_mapping_has():

@@ -51,11 +51,38 @@ class _Settings(Generic[_ClientT]):
 
 
 def _is_unset(name: str, value: object) -> bool:
-    # None says "without limit" of a timeout, and "as usual" of everything else.
-    return value is None and name != "timeout"
+    # None says "without limit" of a timeout, "nobody's" of credentials, and "as usual" of everything else.
+    return value is None and name not in ("timeout", "auth")
 
 
 class SyncTransport(_Settings[mimus.Client]):
+    """The transport of a `Client` of httpx's, or of its fork httpx2's. Threads may share it.
+
+    What httpx does itself (redirects, cookies, credentials, decoding, default fields) is left to httpx.
+
+    Args:
+        verify: True, False, a path to certificates in PEM, or such certificates as bytes.
+        cert: As of `mimus.Client`.
+        trust_env: Whether the environment's proxies count.
+        http1: Whether HTTP/1.1 may be spoken.
+        http2: Whether HTTP/2 may be: over TLS where the server offers it; without `http1`, with and without TLS.
+        limits: `mimus.Limits`, or httpx's, whose `max_keepalive_connections` is taken for each origin.
+        proxy: A URL, a mapping of schemes to URLs, False for none, or httpx's `Proxy`. Default: the environment's.
+        uds: The path of a Unix socket to connect to in place of the URL's host.
+        local_address: The address to connect from, or the name of an interface.
+        retries: How often it is tried again to make a connection; or a `mimus.Retry`.
+        profile: The browser to look like on the wire.
+        resolve: A mapping of "host" or "host:port" to addresses.
+
+    Of a request's extensions it obeys `timeout`, `trace`, `sni_hostname` (for URLs with an IP address), `target` (a
+    path), and `mimus`: a mapping of further keyword arguments of `mimus.Client.request`. A response's are
+    `http_version`, `reason_phrase`, `network_stream` (`get_extra_info` alone), and `mimus`, the response of Mimus.
+
+    Raises:
+        mimus.RequestError: A setting cannot be used.
+        TypeError: `verify` is an `ssl.SSLContext`.
+    """
+
     _CLIENT = mimus.Client
 
     def handle_request(self, request: Any) -> Any:
@@ -85,6 +112,8 @@ class SyncTransport(_Settings[mimus.Client]):
 
 
 class AsyncTransport(_Settings[mimus.AsyncClient]):
+    """The transport of an `AsyncClient`, on asyncio or uvloop. Arguments and extensions are those of `Transport`."""
+
     _CLIENT = mimus.AsyncClient
 
     async def handle_async_request(self, request: Any) -> Any:

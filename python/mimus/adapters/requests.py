@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 try:
     import requests
-except ModuleNotFoundError as missing:
-    if missing.name != "requests":
+except ModuleNotFoundError as _missing:
+    if _missing.name != "requests":
         raise
     message = "mimus.adapters.requests needs requests: pip install 'mimus[requests]'"
     raise ImportError(message) from None

@@ -96,14 +96,14 @@ class Retry:
         self.status = status
         self.other = other
         self.allowed_methods = allowed_methods
-        self.status_forcelist = status_forcelist or frozenset()
+        self.status_forcelist: Collection[int] = status_forcelist or frozenset()
         self.backoff_factor = backoff_factor
         self.backoff_max = backoff_max
         self.raise_on_redirect = raise_on_redirect
         self.raise_on_status = raise_on_status
-        self.history = history or ()
+        self.history: tuple[RequestHistory, ...] = history or ()
         self.respect_retry_after_header = respect_retry_after_header
-        self.remove_headers_on_redirect = frozenset(name.lower() for name in remove_headers_on_redirect)
+        self.remove_headers_on_redirect: frozenset[str] = frozenset(name.lower() for name in remove_headers_on_redirect)
         self.backoff_jitter = backoff_jitter
         self.retry_after_max = retry_after_max
 

@@ -6,7 +6,7 @@ import functools
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import mimus
@@ -174,7 +174,7 @@ class HTTPAdapter(BaseAdapter):
         options: Any others are `mimus.Client`'s: `profile`, `http_version`, `resolve`, `unix_socket`...
     """
 
-    __attrs__ = ["max_retries", "config", "_pool_connections", "_pool_maxsize", "_pool_block", "_options"]
+    __attrs__: ClassVar[list[str]] = ["max_retries", "config", "_pool_connections", "_pool_maxsize", "_pool_block", "_options"]
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class HTTPAdapter(BaseAdapter):
         pool_block: bool = DEFAULT_POOLBLOCK,
         **options: Any,
     ) -> None:
-        self.max_retries = _retry.NONE if max_retries == DEFAULT_RETRIES else Retry.from_int(max_retries)
+        self.max_retries: Retry | Any = _retry.NONE if max_retries == DEFAULT_RETRIES else Retry.from_int(max_retries)
         self.config: dict[str, Any] = {}
         self.proxy_manager: dict[str, Any] = {}
         self._pool_connections = pool_connections
@@ -208,7 +208,7 @@ class HTTPAdapter(BaseAdapter):
         most = maxsize if block and maxsize else None
         limits = mimus.Limits(max_connections_per_host=most, max_idle_per_host=maxsize)
         self._pool_kwargs = {"limits": limits, **pool_kwargs}
-        self.poolmanager = PoolManager(**self._pool_kwargs)
+        self.poolmanager: PoolManager = PoolManager(**self._pool_kwargs)
 
     def proxy_manager_for(self, proxy: str, **proxy_kwargs: Any) -> Any:
         """The pools behind a proxy."""

@@ -9,7 +9,7 @@ import threading
 import warnings
 from base64 import b64encode
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from .cookies import extract_cookies_to_jar
@@ -69,7 +69,7 @@ class HTTPBasicAuth(AuthBase):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __call__(self, r: Any) -> Any:
         r.headers[self._field] = _basic_auth_str(self.username, self.password)
@@ -200,7 +200,7 @@ class HTTPDigestAuth(AuthBase):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"username": self.username, "password": self.password}

@@ -6,6 +6,7 @@ import functools
 import importlib
 import json
 import sys
+import urllib.request
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, MutableMapping
 from http import cookiejar as cookielib
@@ -25,13 +26,10 @@ from urllib.parse import (
     urlsplit,
     urlunparse,
 )
-from urllib.request import (  # type: ignore[attr-defined]
-    getproxies,
-    getproxies_environment,
-    parse_http_list,
-    proxy_bypass,
-    proxy_bypass_environment,  # pyright: ignore[reportAttributeAccessIssue]
-)
+from urllib.request import getproxies, getproxies_environment, parse_http_list, proxy_bypass
+
+# typeshed does not know it.
+proxy_bypass_environment: Callable[..., bool] = getattr(urllib.request, "proxy_bypass_environment")
 
 is_py2 = False
 is_py3 = True
@@ -41,9 +39,9 @@ has_simplejson = False
 builtin_str = str
 str = str
 bytes = bytes
-basestring = (str, bytes)
-numeric_types = (int, float)
-integer_types = (int,)
+basestring: tuple[type, ...] = (str, bytes)
+numeric_types: tuple[type, ...] = (int, float)
+integer_types: tuple[type, ...] = (int,)
 
 
 @functools.cache

@@ -29,7 +29,8 @@ class MockRequest:
         self._new_headers: dict[str, str] = {}
         url = urlsplit(str(request.url))
         self.type = url.scheme
-        self.origin_req_host = self.host = url.netloc
+        self.host: str = url.netloc
+        self.origin_req_host: str = url.netloc
         self.unverifiable = True
 
     def get_type(self) -> str:

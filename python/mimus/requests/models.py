@@ -7,7 +7,7 @@ import json as complexjson
 from collections.abc import Callable, Iterator, Mapping
 from http import cookiejar as cookielib
 from io import UnsupportedOperation
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from . import _multipart
@@ -114,14 +114,14 @@ class Request(RequestHooksMixin):
     ) -> None:
         self.method = method
         self.url = url
-        self.headers = {} if headers is None else headers
-        self.files = [] if files is None else files
-        self.data = [] if data is None else data
+        self.headers: Any = {} if headers is None else headers
+        self.files: Any = [] if files is None else files
+        self.data: Any = [] if data is None else data
         self.json = json
-        self.params = {} if params is None else params
+        self.params: Any = {} if params is None else params
         self.auth = auth
         self.cookies = cookies
-        self.hooks = default_hooks()
+        self.hooks: dict[str, list[Any]] = default_hooks()
         for event, hook in (hooks or {}).items():
             self.register_hook(event=event, hook=hook)
 
@@ -155,7 +155,7 @@ class PreparedRequest(RequestEncodingMixin, RequestHooksMixin):
         self.headers: Any = None
         self._cookies: Any = None
         self.body: Any = None
-        self.hooks = default_hooks()
+        self.hooks: dict[str, list[Any]] = default_hooks()
         # Where a body that is a file began: an integer, or an object() if it could not tell.
         self._body_position: Any = None
 
@@ -310,7 +310,7 @@ def _json(value: Any) -> bytes:
 class Response:
     """An answer. Its body has been read, unless it was asked for with `stream=True`."""
 
-    __attrs__ = [
+    __attrs__: ClassVar[list[str]] = [
         "_content",
         "status_code",
         "headers",
@@ -338,7 +338,7 @@ class Response:
         self.encoding: str | None = None
         self.history: list[Response] = []
         self.reason: Any = None
-        self.elapsed = datetime.timedelta(0)
+        self.elapsed: datetime.timedelta = datetime.timedelta(0)
         self.request: Any = None
 
     @property

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from http import cookiejar as cookielib
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from ._internal_utils import to_native_string
@@ -39,7 +39,7 @@ from .utils import (
     to_key_val_list,
 )
 
-preferred_clock = time.perf_counter
+preferred_clock: Callable[[], float] = time.perf_counter
 
 _MAPPINGS = (dict, CaseInsensitiveDict, OrderedDict)
 _OF_BODY = ("Content-Length", "Content-Type", "Transfer-Encoding")
@@ -236,7 +236,7 @@ class Session(SessionRedirectMixin):
     Threads may share one as far as requests lets them: the connections are safe, the settings are plain attributes.
     """
 
-    __attrs__ = [
+    __attrs__: ClassVar[list[str]] = [
         "headers",
         "cookies",
         "auth",

@@ -86,4 +86,4 @@ def _named() -> LookupDict:
     return codes
 
 
-codes = _named()
+codes: LookupDict = _named()

@@ -90,7 +90,7 @@ fn apply_json<M>(builder: RequestBuilder<M>, text: Vec<u8>) -> RequestBuilder<M>
 }
 
 /// JSON as Python's own module writes it, without spaces.
-fn to_json(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+pub(crate) fn to_json(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     static ENCODE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let encode = ENCODE.get_or_try_init(py, || {
         let options = PyDict::new(py);

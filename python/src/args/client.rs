@@ -11,6 +11,7 @@ use crate::{
     cookies,
     hooks::{Before, Hooks},
     options::{Limits, retries, timeouts},
+    transport::Transport,
 };
 
 keywords! {
@@ -37,6 +38,7 @@ keywords! {
         resolve,
         decode,
         default_headers,
+        transport,
     }
 }
 
@@ -76,6 +78,10 @@ impl ClientArgs<'_> {
         }
         builder = self.policies(builder)?;
         builder = self.transport(py, builder, &mut defaults)?;
+        if let Some(transport) = given(&self.transport) {
+            builder = builder.answer_with(Transport::from_python(transport)?);
+            defaults.has_transport = true;
+        }
         Ok((builder, defaults))
     }
 
@@ -154,7 +160,8 @@ impl ClientArgs<'_> {
         defaults: &mut Defaults,
     ) -> PyResult<ClientBuilder> {
         if let Some(version) = given(&self.http_version) {
-            builder = builder.version(http_version(version)?);
+            defaults.version = http_version(version)?;
+            builder = builder.version(defaults.version);
         }
         if let Some(tls) = defaults.tls.set_usual(py, self.verify.as_ref(), self.cert.as_ref())? {
             builder = builder.tls(tls);
@@ -169,6 +176,10 @@ impl ClientArgs<'_> {
             defaults.profile = Some(name);
         }
         let trust_env = flag(self.trust_env.as_ref(), "trust_env")?.unwrap_or(true);
+        // Who says whose credentials are sent, even if it is nobody's, means no others.
+        if trust_env && self.auth.is_none() {
+            builder = builder.netrc_if_any();
+        }
         builder = match given(&self.proxy) {
             Some(proxy) => builder.proxies(network::proxies(proxy)?),
             None if trust_env => builder,

@@ -17,7 +17,8 @@ pub(super) fn each_pair<'py>(
     mut visit: impl FnMut(Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<()>,
 ) -> PyResult<()> {
     if let Ok(map) = pairs.cast::<PyDict>() {
-        return map.iter().try_for_each(|(name, value)| visit(name, value));
+        // A copy: `visit` may run code of the user's, and other threads run beside it, who may change what is theirs.
+        return map.copy()?.iter().try_for_each(|(name, value)| visit(name, value));
     }
     let items = match pairs.getattr_opt(intern!(pairs.py(), "items"))? {
         Some(items) => items.call0()?,

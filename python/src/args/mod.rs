@@ -8,6 +8,7 @@ mod multipart;
 mod network;
 mod tls;
 
+pub(crate) use body::to_json;
 pub(crate) use client::ClientArgs;
 pub(crate) use fields::{field_value, fill_fields};
 pub(crate) use tls::TlsCache;
@@ -20,7 +21,7 @@ use mimus::{
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyBool, PyString},
+    types::{PyBool, PyDict, PyString},
 };
 
 use crate::{
@@ -28,7 +29,8 @@ use crate::{
     bodies::AsyncBody,
     errors,
     hooks::{Before, Hooks},
-    options::{retries, timeouts},
+    options::{retries, timeouts, timeouts_by_name},
+    transport,
 };
 
 /// A struct of the keyword arguments of a function, each as it was given, and how it is made of `**kwargs`.
@@ -65,8 +67,22 @@ macro_rules! keywords {
 }
 pub(crate) use keywords;
 
-fn unexpected(function: &str, argument: &str) -> PyErr {
-    PyTypeError::new_err(format!("{function}() got an unexpected keyword argument {argument:?}"))
+/// What arguments of requests and httpx are called here.
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("allow_redirects", "follow_redirects"),
+    ("max_redirects", "follow_redirects=<a number>"),
+    ("proxies", "proxy"),
+    ("http2", "http_version"),
+    ("event_hooks", "hooks"),
+];
+
+/// `function` does not take `argument`.
+pub(crate) fn unexpected(function: &str, argument: &str) -> PyErr {
+    let known = ELSEWHERE.iter().find(|(theirs, _)| *theirs == argument);
+    let hint = known.map(|(_, ours)| format!(": here it is {ours}")).unwrap_or_default();
+    PyTypeError::new_err(format!(
+        "{function}() got an unexpected keyword argument '{argument}'{hint}"
+    ))
 }
 
 keywords! {
@@ -107,13 +123,15 @@ pub(crate) struct Plan {
 
 /// A call that is ready to be made.
 pub(crate) struct Call {
-    pub(crate) request: Request,
+    pub(crate) request: Box<Request>,
     pub(crate) plan: Plan,
 }
 
 /// What a call needs to know of its client besides the core's own.
 #[derive(Debug, Default)]
 pub(crate) struct Defaults {
+    /// The version of HTTP that the client speaks, if it was said.
+    pub(crate) version: Option<Version>,
     /// The name of the client's profile, if it has one.
     pub(crate) profile: Option<String>,
     /// Makes the configurations for calls with a `verify` or `cert` of their own.
@@ -127,6 +145,26 @@ pub(crate) struct Defaults {
     pub(crate) jar: Option<Arc<Jar>>,
     /// The value of a `Cookie` field that each call gets.
     pub(crate) cookies: Vec<u8>,
+    /// Whether it answers its calls itself.
+    pub(crate) has_transport: bool,
+}
+
+/// The keyword arguments that a function was given, to be changed.
+pub(crate) fn copied<'py>(
+    py: Python<'py>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())
+}
+
+/// The arguments of a call whose response is handed out at its head.
+pub(crate) fn streamed<'py>(
+    py: Python<'py>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = copied(py, options)?;
+    options.set_item("stream", true)?;
+    Ok(options)
 }
 
 /// The method that a user names, in whatever case.
@@ -156,13 +194,29 @@ impl CallArgs<'_> {
     /// # Errors
     /// A Python exception for what is not valid.
     pub(crate) fn apply<M>(
-        self,
+        &self,
         py: Python<'_>,
-        mut builder: RequestBuilder<M>,
+        builder: RequestBuilder<M>,
         defaults: &Defaults,
         asynchronous: AsyncBody,
     ) -> PyResult<Call> {
         let plan = Plan { stream: flag(self.stream.as_ref(), "stream")?.unwrap_or(false) };
+        let builder = self.extend(py, builder, defaults, asynchronous)?;
+        let request = builder.build_boxed().map_err(|error| errors::raise(py, &error))?;
+        Ok(Call { request, plan })
+    }
+
+    /// The same for a request that is not finished by this.
+    ///
+    /// # Errors
+    /// A Python exception for what is not valid.
+    pub(crate) fn extend<M>(
+        &self,
+        py: Python<'_>,
+        mut builder: RequestBuilder<M>,
+        defaults: &Defaults,
+        asynchronous: AsyncBody,
+    ) -> PyResult<RequestBuilder<M>> {
         let mut announced = None;
         if !defaults.params.is_empty() {
             builder = builder.query(&defaults.params);
@@ -179,9 +233,7 @@ impl CallArgs<'_> {
         builder = self.credentials(py, builder, defaults)?;
         builder = self.policies(builder)?;
         builder = self.transport(py, builder, defaults)?;
-        builder = body::apply(py, builder, &self.body(announced), asynchronous)?;
-        let request = builder.build().map_err(|error| errors::raise(py, &error))?;
-        Ok(Call { request, plan })
+        body::apply(py, builder, &self.body(announced), asynchronous)
     }
 
     fn body(&self, announced: Option<u64>) -> body::Given<'_, '_> {
@@ -207,10 +259,10 @@ impl CallArgs<'_> {
             });
         };
         match Auth::from_python(auth)? {
-            Auth::None => Ok(builder.auth(None)),
+            Auth::None => Ok(builder.auth(None).no_netrc()),
             Auth::Credentials(credentials) => Ok(builder.auth(credentials)),
             Auth::Callable(callable) => {
-                Ok(builder.auth(None).hook(Before::authenticating(callable)))
+                Ok(builder.auth(None).no_netrc().hook(Before::authenticating(callable)))
             }
         }
     }
@@ -232,8 +284,10 @@ impl CallArgs<'_> {
         if let Some(name) = given(&self.kind) {
             builder = builder.kind(kind(name)?);
         }
-        if let Some(extensions) = given(&self.extensions) {
-            refuse_extensions(extensions)?;
+        if let Some(extensions) = given(&self.extensions)
+            && let Some(limits) = extended(extensions, self.timeout.is_some())?
+        {
+            builder = builder.timeouts(limits);
         }
         Ok(builder)
     }
@@ -275,7 +329,11 @@ impl CallArgs<'_> {
         if let Some(address) = given(&self.local_address) {
             builder = builder.socket_options(network::local_address(address)?);
         }
-        Ok(builder)
+        // Whoever answers in the place of all servers.
+        Ok(match transport::interceptor(py).filter(|_| !defaults.has_transport) {
+            Some(interceptor) => builder.answer_with(interceptor),
+            None => builder,
+        })
     }
 }
 
@@ -284,7 +342,7 @@ fn given<'a, 'py>(argument: &'a Option<Bound<'py, PyAny>>) -> Option<&'a Bound<'
     argument.as_ref().filter(|value| !value.is_none())
 }
 
-fn flag(argument: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<bool>> {
+pub(crate) fn flag(argument: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<bool>> {
     let Some(value) = argument.filter(|value| !value.is_none()) else { return Ok(None) };
     match value.cast::<PyBool>() {
         Ok(flag) => Ok(Some(flag.is_true())),
@@ -307,7 +365,7 @@ fn redirects(value: &Bound<'_, PyAny>) -> PyResult<redirect::Policy> {
 }
 
 /// What `http_version=` means; "h2c" is HTTP/2 without asking first, which plain text needs.
-fn http_version(value: &Bound<'_, PyAny>) -> PyResult<Option<Version>> {
+pub(crate) fn http_version(value: &Bound<'_, PyAny>) -> PyResult<Option<Version>> {
     if value.is_none() {
         return Ok(None);
     }
@@ -327,10 +385,25 @@ fn kind(value: &Bound<'_, PyAny>) -> PyResult<Kind> {
         .ok_or_else(|| PyValueError::new_err(format!("there is no kind of request {name:?}")))
 }
 
-/// No extension is known yet, and none is ignored.
-fn refuse_extensions(extensions: &Bound<'_, PyAny>) -> PyResult<()> {
-    match extensions.len()? {
-        0 => Ok(()),
-        _ => Err(PyValueError::new_err(format!("unknown extensions: {}", extensions.repr()?))),
+/// What `extensions=` means: of those that httpx has, `timeout`. None is ignored.
+fn extended(extensions: &Bound<'_, PyAny>, has_timeout: bool) -> PyResult<Option<mimus::Timeouts>> {
+    let (mut limits, mut refused) = (None, None);
+    fields::each_pair(extensions, "extensions", |name, value| {
+        let instead = match name.extract::<String>()?.as_str() {
+            "timeout" if has_timeout => "`timeout` says it already",
+            "timeout" => {
+                limits = Some(timeouts_by_name(&value)?);
+                return Ok(());
+            }
+            "sni_hostname" => "ask for that name, and give its address by `resolve`",
+            "trace" => "`hooks` see requests and responses, and a response has `timings`",
+            _ => "there is no such extension",
+        };
+        refused = Some(format!("the extension {} cannot be used: {instead}", name.repr()?));
+        Ok(())
+    })?;
+    match refused {
+        None => Ok(limits),
+        Some(why) => Err(PyValueError::new_err(why)),
     }
 }

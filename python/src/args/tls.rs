@@ -12,7 +12,7 @@ use mimus::{
     tls::{ClientHello, Roots},
 };
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::PyTypeError,
     prelude::*,
     types::{PyBool, PyBytes, PyTuple},
 };
@@ -61,12 +61,11 @@ enum Identity {
     Pem {
         chain: Named,
         key: Named,
+        /// That the key is encrypted with.
+        password: Option<String>,
     },
     /// PKCS#12.
-    Archive {
-        archive: Named,
-        password: String,
-    },
+    Archive { archive: Named, password: String },
 }
 
 /// What a configuration is made of.
@@ -175,7 +174,12 @@ fn build(py: Python<'_>, wanted: &Wanted, hello: Option<&ClientHello>) -> PyResu
     };
     builder = match &wanted.identity {
         Identity::None => builder,
-        Identity::Pem { chain, key } => builder.identity(&chain.read()?, &key.read()?),
+        Identity::Pem { chain, key, password: None } => {
+            builder.identity(&chain.read()?, &key.read()?)
+        }
+        Identity::Pem { chain, key, password: Some(password) } => {
+            builder.identity_encrypted(&chain.read()?, &key.read()?, password)
+        }
         Identity::Archive { archive, password } => {
             builder.identity_pkcs12(&archive.read()?, password)
         }
@@ -219,20 +223,24 @@ fn read_directory(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn read_identity(value: &Bound<'_, PyAny>) -> PyResult<Identity> {
-    let wrong =
-        || PyTypeError::new_err("cert must be a path, (cert, key) or (archive, None, password)");
+    let wrong = || {
+        PyTypeError::new_err(
+            "cert must be a path, (cert, key), (cert, key, password) or (archive, None, password)",
+        )
+    };
     let Ok(parts) = value.cast::<PyTuple>() else {
         let file = Named::new(value.extract().map_err(|_| wrong())?)?;
         let archive = file.path.extension().is_some_and(|end| end == "p12" || end == "pfx");
         return Ok(match archive {
             true => Identity::Archive { archive: file, password: String::new() },
-            false => Identity::Pem { chain: file.clone(), key: file },
+            false => Identity::Pem { chain: file.clone(), key: file, password: None },
         });
     };
     match parts.len() {
         2 => {
             let (chain, key): (PathBuf, PathBuf) = parts.extract().map_err(|_| wrong())?;
-            Ok(Identity::Pem { chain: Named::new(chain)?, key: Named::new(key)? })
+            let (chain, key) = (Named::new(chain)?, Named::new(key)?);
+            Ok(Identity::Pem { chain, key, password: None })
         }
         3 => {
             let (file, key, password): (PathBuf, Option<PathBuf>, Option<String>) =
@@ -244,10 +252,9 @@ fn read_identity(value: &Bound<'_, PyAny>) -> PyResult<Identity> {
                     let password = password.unwrap_or_default();
                     Ok(Identity::Archive { archive: file, password })
                 }
-                (Some(key), None) => Ok(Identity::Pem { chain: file, key: Named::new(key)? }),
-                (Some(_), Some(_)) => Err(PyValueError::new_err(
-                    "an encrypted key in PEM is not supported: give a PKCS#12 archive as (path, None, password)",
-                )),
+                (Some(key), password) => {
+                    Ok(Identity::Pem { chain: file, key: Named::new(key)?, password })
+                }
             }
         }
         _ => Err(wrong()),

@@ -18,12 +18,24 @@ use super::{
     hub::{self, lock},
     task::{Stand, Task, Work},
 };
+use crate::errors;
+
+/// What may be done without waiting, and without a task.
+pub(crate) trait Eager: Send {
+    /// What comes of it, if that is here.
+    fn now(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>>;
+
+    /// What has to be waited for otherwise; and what is asked again once that has ended well, where what it gives is no
+    /// matter. What was waited for is lost with a call that is cancelled behind its end, what is asked for then is not.
+    fn later(self: Box<Self>) -> (Work, Option<Box<dyn Eager>>);
+}
 
 enum Stage {
     /// A coroutine comes first.
     Before(Py<PyAny>, Work),
-    New(Work),
-    Begun(Arc<Task>),
+    Eager(Box<dyn Eager>),
+    New(Work, Option<Box<dyn Eager>>),
+    Begun(Arc<Task>, Option<Box<dyn Eager>>),
     /// A coroutine sees what it ended with.
     After(Py<PyAny>, Py<PyAny>),
     Over,
@@ -54,15 +66,23 @@ impl Call {
         what: &'static str,
         work: impl Future<Output = PyResult<Py<PyAny>>> + Send + 'static,
     ) -> Self {
-        let stage = Mutex::new(Stage::New(Box::pin(work)));
-        Call { stage, what, after: None, entered: Mutex::default() }
+        Call::at(Stage::New(Box::pin(work), None), what)
+    }
+
+    /// The same for what may be here already. That is looked at when it is awaited: a call that never is takes nothing.
+    pub(crate) fn eager(what: &'static str, work: Box<dyn Eager>) -> Self {
+        Call::at(Stage::Eager(work), what)
+    }
+
+    fn at(stage: Stage, what: &'static str) -> Self {
+        Call { stage: Mutex::new(stage), what, after: None, entered: Mutex::default() }
     }
 
     /// The same between two coroutines: one that is run before it, and one that `after` makes of the result.
     pub(super) fn between(mut self, before: Option<Py<PyAny>>, after: Option<Py<PyAny>>) -> Self {
         let stage = self.stage.get_mut().unwrap_or_else(PoisonError::into_inner);
         *stage = match (before, mem::replace(stage, Stage::Over)) {
-            (Some(before), Stage::New(work)) => Stage::Before(before, work),
+            (Some(before), Stage::New(work, _)) => Stage::Before(before, work),
             (_, stage) => stage,
         };
         self.after = after;
@@ -90,7 +110,34 @@ impl Call {
         }
     }
 
+    fn is_new(&self) -> bool {
+        matches!(*lock(&self.stage), Stage::New(..) | Stage::Eager(_) | Stage::Before(..))
+    }
+
+    /// What is here without waiting.
+    fn try_now(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
+        let mut eager = {
+            let stage = &mut *lock(&self.stage);
+            match mem::replace(stage, Stage::Over) {
+                Stage::Eager(eager) => eager,
+                other => {
+                    *stage = other;
+                    return None;
+                }
+            }
+        };
+        let done = eager.now(py);
+        if done.is_none() {
+            let (work, again) = eager.later();
+            *lock(&self.stage) = Stage::New(work, again);
+        }
+        done
+    }
+
     fn step_itself<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(done) = self.try_now(py) {
+            return self.came(py, done?);
+        }
         let (event_loop, task) = self.go_on(py)?;
         let mut stand = task.look(None);
         if let Stand::Waits = stand {
@@ -104,8 +151,15 @@ impl Call {
         }
         match stand {
             Stand::Done(output) => {
-                self.end();
-                self.came(py, output?)
+                let again = self.end();
+                let output = output?;
+                match again {
+                    None => self.came(py, output),
+                    Some(eager) => {
+                        *lock(&self.stage) = Stage::Eager(eager);
+                        self.step_itself(py)
+                    }
+                }
             }
             Stand::Gone => Err(over()),
             Stand::Waits | Stand::Awaited => {
@@ -143,7 +197,7 @@ impl Call {
         match stage {
             _ if !error.is_instance_of::<PyStopIteration>(py) => Err(error),
             Stage::Before(_, work) => {
-                *lock(&self.stage) = Stage::New(work);
+                *lock(&self.stage) = Stage::New(work, None);
                 self.step_itself(py)
             }
             Stage::After(_, output) => self.give(py, output),
@@ -153,7 +207,7 @@ impl Call {
 
     /// The task, which is begun and polled now if it was not, and the loop that it is on.
     fn go_on<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Arc<Task>)> {
-        if let Stage::Begun(task) = &*lock(&self.stage) {
+        if let Stage::Begun(task, _) = &*lock(&self.stage) {
             let event_loop = task.hub().event_loop(py);
             let closed = || PyRuntimeError::new_err("the event loop of this call is gone");
             return Ok((event_loop.ok_or_else(closed)?, task.clone()));
@@ -161,31 +215,33 @@ impl Call {
         let (event_loop, hub) = hub::running(py)?;
         let task = {
             let stage = &mut *lock(&self.stage);
-            let Stage::New(work) = mem::replace(stage, Stage::Over) else { return Err(over()) };
+            let Stage::New(work, again) = mem::replace(stage, Stage::Over) else {
+                return Err(over());
+            };
             let task = match hub.watches() {
                 true => Task::awaited(&hub, work),
                 false => background::spawn(&hub, work)?,
             };
-            *stage = Stage::Begun(task.clone());
+            *stage = Stage::Begun(task.clone(), again);
             task
         };
         hub.turn(&event_loop, || task.run(py));
         Ok((event_loop, task))
     }
 
-    /// Drops what there is of it.
-    fn end(&self) {
+    /// Drops what there is of it, but who is to be asked again.
+    fn end(&self) -> Option<Box<dyn Eager>> {
         let left = mem::replace(&mut *lock(&self.stage), Stage::Over);
-        if let Stage::Begun(task) = &left {
-            task.abandon();
-        }
+        let Stage::Begun(task, again) = left else { return None };
+        task.abandon();
+        again
     }
 
     /// As [`end`](Self::end), so that connections are closed when this returns.
     fn end_now(&self, py: Python<'_>) {
         match hub::running(py) {
-            Ok((event_loop, hub)) => hub.turn(&event_loop, || self.end()),
-            Err(_) => self.end(),
+            Ok((event_loop, hub)) => hub.turn(&event_loop, || drop(self.end())),
+            Err(_) => drop(self.end()),
         }
     }
 }
@@ -210,7 +266,7 @@ impl Call {
 
     /// Goes on with the call, as `__next__`.
     fn send<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let is_new = matches!(*lock(&self.stage), Stage::New(_) | Stage::Before(..));
+        let is_new = self.is_new();
         if !value.is_none() && is_new {
             let message = "can't send non-None value to a just-started coroutine";
             return Err(PyTypeError::new_err(message));
@@ -258,13 +314,15 @@ impl Call {
     fn __aexit__<'py>(
         &self,
         py: Python<'py>,
-        _kind: &Bound<'py, PyAny>,
-        _error: &Bound<'py, PyAny>,
-        _traceback: &Bound<'py, PyAny>,
+        kind: &Bound<'py, PyAny>,
+        error: &Bound<'py, PyAny>,
+        traceback: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let kept = mem::take(&mut *lock(&self.entered));
         match kept {
-            Entered::Yes(Some(kept)) => kept.bind(py).call_method0(intern!(py, "aclose")),
+            Entered::Yes(Some(kept)) => {
+                kept.bind(py).call_method1(intern!(py, "__aexit__"), (kind, error, traceback))
+            }
             _ => Err(PyRuntimeError::new_err("the call was not entered")),
         }
     }
@@ -297,23 +355,11 @@ fn exception<'py>(
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let was_new = matches!(*lock(&self.stage), Stage::New(_));
-        self.end();
+        let was_new = matches!(*lock(&self.stage), Stage::New(..) | Stage::Eager(_));
+        drop(self.end());
         if was_new {
-            Python::try_attach(|py| {
-                // Whatever is being raised meanwhile goes on being raised.
-                let raised = PyErr::take(py);
-                let class = py.get_type::<PyRuntimeWarning>();
-                let text = format!("call '{}' was never awaited\0", self.what);
-                let warned = std::ffi::CStr::from_bytes_with_nul(text.as_bytes())
-                    .map(|text| PyErr::warn(py, class.as_any(), text, 1));
-                if let Ok(Err(error)) = warned {
-                    error.write_unraisable(py, None);
-                }
-                if let Some(raised) = raised {
-                    raised.restore(py);
-                }
-            });
+            let what = format!("call '{}' was never awaited", self.what);
+            errors::warn_dropped::<PyRuntimeWarning>(&what);
         }
     }
 }

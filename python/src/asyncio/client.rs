@@ -9,7 +9,7 @@ use mimus::Method;
 use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError},
     prelude::*,
-    types::{PyBool, PyDict, PyString, PyTuple, PyType},
+    types::{PyDict, PyString, PyTuple, PyType},
 };
 
 use super::{call::Call, hub, response::AsyncResponse, runtime::Asyncio, upload};
@@ -21,6 +21,7 @@ use crate::{
     forks::OwnClient,
     hooks::OutgoingRequest,
     response::BaseResponse,
+    session::{AsyncEventSource, Awaits, open_events, open_websocket},
 };
 
 /// A client whose calls are awaited, on whatever asyncio event loop runs: it keeps connections for each. It may be made
@@ -57,6 +58,15 @@ impl Shared {
 }
 
 impl AsyncClient {
+    /// # Errors
+    /// It is closed.
+    fn check(&self) -> PyResult<()> {
+        match self.closed.load(Ordering::Relaxed) {
+            true => Err(PyRuntimeError::new_err("the client is closed")),
+            false => Ok(()),
+        }
+    }
+
     fn call(
         &self,
         py: Python<'_>,
@@ -65,9 +75,7 @@ impl AsyncClient {
         url: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Call> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(PyRuntimeError::new_err("the client is closed"));
-        }
+        self.check()?;
         let arguments = CallArgs::parse(name, options)?;
         let url = args::url(url)?;
         let client = self.shared.client.get();
@@ -128,7 +136,7 @@ impl AsyncClient {
     #[pyo3(signature = (**options), text_signature = "(*, base_url=None, params=None, headers=None, cookies=True, \
         auth=None, timeout=None, follow_redirects=True, proxy=None, trust_env=True, verify=True, cert=None, \
         profile=None, http_version=None, retries=None, limits=None, hooks=None, local_address=None, \
-        unix_socket=None, resolve=None, decode=True, default_headers=True)")]
+        unix_socket=None, resolve=None, decode=True, default_headers=True, transport=None)")]
     fn new(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let (builder, defaults) = ClientArgs::parse("AsyncClient", options)?.apply(py)?;
         let client = builder.runtime(Asyncio).build().map_err(|error| errors::raise(py, &error))?;
@@ -162,11 +170,7 @@ impl AsyncClient {
         url: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Call> {
-        let options = match options {
-            Some(options) => options.copy()?,
-            None => PyDict::new(py),
-        };
-        options.set_item("stream", PyBool::new(py, true))?;
+        let options = args::streamed(py, options)?;
         self.call(py, "stream", args::method(method.to_str()?)?, url, Some(&options))
     }
 
@@ -247,6 +251,38 @@ impl AsyncClient {
         self.call(py, "delete", Method::DELETE, url, options)
     }
 
+    /// Opens a WebSocket. Arguments and errors are those of `Client.websocket`.
+    ///
+    /// Returns:
+    ///     What is awaited for the WebSocket, once, or entered with `async with`, which closes it at the end.
+    #[pyo3(signature = (url, **options))]
+    fn websocket(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        self.check()?;
+        self.shared.leave_closed_loops();
+        open_websocket::<Awaits>(py, &self.shared.client.get(), &self.defaults, url, options)
+    }
+
+    /// The events of a source. Arguments are those of `Client.sse`.
+    ///
+    /// Returns:
+    ///     The source, to be iterated over; it connects when that begins. In an `async with` block it is closed at the end.
+    #[pyo3(signature = (url, **options))]
+    fn sse(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<AsyncEventSource> {
+        self.check()?;
+        self.shared.leave_closed_loops();
+        open_events::<Awaits>(py, &self.shared.client.get(), &self.defaults, url, options)
+    }
+
     /// Closes the connections that nobody uses. Calls after this fail.
     fn aclose(slf: Py<Self>) -> Call {
         Call::new("aclose", async move {
@@ -269,8 +305,18 @@ impl AsyncClient {
         self.closed.load(Ordering::Relaxed)
     }
 
-    fn __aenter__(slf: Py<Self>) -> Call {
-        Call::new("__aenter__", async move { Ok(slf.into_any()) })
+    fn __aenter__(slf: Py<Self>) -> PyResult<Call> {
+        match slf.get().is_closed() {
+            false => Ok(Call::new("__aenter__", async move { Ok(slf.into_any()) })),
+            true => Err(PyRuntimeError::new_err("the client is closed")),
+        }
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.is_closed() {
+            false => "<mimus.AsyncClient>",
+            true => "<mimus.AsyncClient [closed]>",
+        }
     }
 
     fn __aexit__(

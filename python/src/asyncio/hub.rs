@@ -274,10 +274,17 @@ impl Hub {
 
     /// Takes an order, which is carried out at the end of the turn. Any thread may give one.
     pub(super) fn order(self: &Arc<Self>, order: Order) {
-        if self.shut.load(Ordering::Acquire) || !self.is_ours() {
+        if !self.is_ours() {
             return;
         }
-        lock(&self.inbox).orders.push_back(order);
+        {
+            // Asked where `shut` empties it after it has said so: nothing comes in behind its back.
+            let inbox = &mut *lock(&self.inbox);
+            if self.shut.load(Ordering::Acquire) {
+                return;
+            }
+            inbox.orders.push_back(order);
+        }
         if !self.is_here() {
             self.ring();
         }

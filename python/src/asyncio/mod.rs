@@ -7,6 +7,7 @@
 //!                                the response is read. The loop's future is resolved, the Task stepped.
 //! ```
 
+mod answer;
 mod background;
 mod bell;
 mod call;
@@ -20,6 +21,10 @@ mod task;
 mod timers;
 mod upload;
 
-pub(crate) use call::Call;
+pub(crate) use answer::answer;
+pub(crate) use call::{Call, Eager};
 pub(crate) use client::AsyncClient;
 pub(crate) use response::{AsyncIterator, AsyncResponse};
+pub(crate) use runtime::Asyncio;
+pub(crate) use task::Work;
+pub(crate) use upload::body as upload_body;

@@ -12,7 +12,7 @@ use pyo3::{
 
 use super::{call::Call, hub::lock, shape::Shape};
 use crate::{
-    exchange::{Whole, read_whole},
+    exchange::read_whole,
     response::{BaseResponse, Body},
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct AsyncResponse;
 struct Reading {
     response: Py<BaseResponse>,
     /// What reads on behind the break, if that is possible.
-    incoming: Option<Incoming>,
+    incoming: Option<Box<Incoming>>,
 }
 
 impl Reading {
@@ -61,10 +61,7 @@ impl Reading {
         match read_whole(&mut incoming).await {
             Ok(whole) => {
                 self.incoming = Some(incoming);
-                let body = match whole {
-                    Whole::Rust(bytes) => Body::Whole(bytes),
-                    Whole::Python(bytes) => Python::attach(|py| self.base().keep(py, bytes)),
-                };
+                let body = Python::attach(|py| self.base().keep(py, whole));
                 self.end(body);
                 Ok(())
             }
@@ -96,7 +93,7 @@ impl Drop for Reading {
 }
 
 impl AsyncResponse {
-    pub(super) fn create(py: Python<'_>, base: BaseResponse) -> PyResult<Py<PyAny>> {
+    pub(crate) fn create(py: Python<'_>, base: BaseResponse) -> PyResult<Py<PyAny>> {
         let response = Py::new(py, PyClassInitializer::from(base).add_subclass(AsyncResponse));
         response.map(Py::into_any)
     }
@@ -207,6 +204,17 @@ impl AsyncResponse {
     /// Iterates over the lines of the body, each ended by LF or CRLF, without their ends.
     fn aiter_lines(slf: &Bound<'_, Self>) -> PyResult<AsyncIterator> {
         Ok(Self::iterate(slf, Shape::lines(slf.py(), slf.as_super().get())?))
+    }
+
+    /// Iterates over the events of an event stream as they come, such as those of a language model's answer.
+    ///
+    /// Returns:
+    ///     An async iterator of `Event`.
+    ///
+    /// Raises:
+    ///     NotEventStream: The status is none of success, or the type none of event streams.
+    fn aiter_events(slf: &Bound<'_, Self>) -> PyResult<AsyncIterator> {
+        Ok(Self::iterate(slf, Shape::events(slf.as_super())?))
     }
 
     fn __aiter__(slf: &Bound<'_, Self>) -> AsyncIterator {

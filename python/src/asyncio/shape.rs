@@ -11,6 +11,7 @@ use pyo3::{
 use crate::{
     memory,
     response::{BaseResponse, Decoder, LINE_MAX, Pieces},
+    session::EventParser,
 };
 
 /// How what comes is cut. Take all items before pushing more.
@@ -31,6 +32,7 @@ pub(super) enum Shape {
         /// `None` once the last line has been given.
         lines: Option<LineSplitter>,
     },
+    Events(Box<EventParser>),
 }
 
 impl Shape {
@@ -48,6 +50,13 @@ impl Shape {
         Ok(Shape::Lines { decoder: Decoder::new(py, base)?, lines })
     }
 
+    /// # Errors
+    /// `NotEventStream`.
+    pub(super) fn events(response: &Bound<'_, BaseResponse>) -> PyResult<Self> {
+        BaseResponse::check_events(response)?;
+        Ok(Shape::Events(Box::new(EventParser::new())))
+    }
+
     /// Takes more in, or the end.
     pub(super) fn push(&mut self, py: Python<'_>, data: Option<Bytes>) -> PyResult<()> {
         match (self, data) {
@@ -60,7 +69,9 @@ impl Shape {
             (Shape::Lines { decoder, lines: Some(lines) }, data) => {
                 lines.push(decoder.decode(py, data.as_deref())?.to_str()?);
             }
-            (Shape::Lines { lines: None, .. }, _) => {}
+            (Shape::Events(parser), Some(data)) => parser.push(data),
+            // An event that was not ended is none.
+            (Shape::Events(_), None) | (Shape::Lines { lines: None, .. }, _) => {}
         }
         Ok(())
     }
@@ -82,6 +93,7 @@ impl Shape {
                 Some(text) if !text.bind(py).is_empty()? => Ok(Some(text.into_any())),
                 _ => Ok(None),
             },
+            Shape::Events(parser) => Ok(parser.next(py)?.map(Py::into_any)),
             Shape::Lines { decoder, lines } => {
                 let line = next_line(lines, decoder.has_ended())
                     .map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -15,9 +15,10 @@ use super::{
     background::Abort,
     hub::{Hub, Order, lock},
 };
+use crate::response::BaseResponse;
 
 /// What is awaited in Python: it ends with what `await` gives.
-pub(super) type Work = Pin<Box<dyn Future<Output = PyResult<Py<PyAny>>> + Send>>;
+pub(crate) type Work = Pin<Box<dyn Future<Output = PyResult<Py<PyAny>>> + Send>>;
 
 enum Job {
     Awaited(Work),
@@ -193,6 +194,9 @@ impl Task {
             let inner = &mut *lock(&self.inner);
             (mem::replace(&mut inner.state, State::Gone), inner.waiter.take())
         };
+        if let (State::Done(Ok(output)), _) = &left {
+            Python::try_attach(|py| BaseResponse::forgo(py, output));
+        }
         drop(left);
     }
 }

@@ -10,22 +10,16 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use mimus::{Body, BoxError};
-use pyo3::{
-    exceptions::{PyBaseException, PyRuntimeError, PyTypeError},
-    intern,
-    prelude::*,
-    sync::PyOnceLock,
-    types::PyDict,
-};
+use pyo3::{exceptions::PyTypeError, intern, prelude::*, sync::PyOnceLock, types::PyDict};
 
 use super::{
     call::Call,
     hub::{self, Hub, Order, Tell, lock},
 };
-use crate::bodies;
+use crate::{bodies, errors};
 
 /// The body that `iterable` gives, piece by piece. Nobody iterates before it is sent.
-pub(super) fn body(iterable: &Bound<'_, PyAny>) -> PyResult<Body> {
+pub(crate) fn body(iterable: &Bound<'_, PyAny>) -> PyResult<Body> {
     static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = iterable.py();
     let context = COPY.import(py, "contextvars", "copy_context")?.call0()?.unbind();
@@ -132,8 +126,19 @@ impl Pipe {
             options.set_item(intern!(py, "context"), context)?;
             let task =
                 event_loop.call_method(intern!(py, "create_task"), (pumping,), Some(&options))?;
-            lock(&self.inner).task = Some(task.unbind());
-            Ok(())
+            let unwanted = {
+                let inner = &mut *lock(&self.inner);
+                let unwanted = matches!(inner.end, End::Unwanted);
+                // Given up meanwhile, by another thread or by what an eager task did: nobody else cancels it.
+                if !unwanted {
+                    inner.task = Some(task.clone().unbind());
+                }
+                unwanted
+            };
+            match unwanted {
+                true => task.call_method0("cancel").map(drop),
+                false => Ok(()),
+            }
         })
     }
 
@@ -212,10 +217,6 @@ impl Sink {
 
     /// There is no more, because this was raised.
     fn fail(&self, error: Bound<'_, PyAny>) {
-        let error = match error.is_instance_of::<PyBaseException>() {
-            true => PyErr::from_value(error),
-            false => PyRuntimeError::new_err("the body failed"),
-        };
-        self.0.end(Some(error));
+        self.0.end(Some(errors::raised(error)));
     }
 }

@@ -101,7 +101,7 @@ impl Timings {
 pub(crate) struct TlsInfo(tls::TlsInfo);
 
 impl TlsInfo {
-    pub(super) fn new(info: tls::TlsInfo) -> Self {
+    pub(crate) fn new(info: tls::TlsInfo) -> Self {
         TlsInfo(info)
     }
 }

@@ -12,7 +12,7 @@ use pyo3::{
     types::{PyBytes, PyDict, PyType},
 };
 
-use self::iterate::{ByteIterator, LineIterator, RawIterator, TextIterator};
+use self::iterate::{ByteIterator, EventIterator, LineIterator, RawIterator, TextIterator};
 use super::{BaseResponse, Body, Pieces};
 use crate::{
     exchange::{Whole, read_whole},
@@ -36,7 +36,7 @@ struct Reading {
 }
 
 /// What a blocking read of a body comes to.
-type Read<T> = (Incoming, mimus::Result<T>);
+type Read<T> = (Box<Incoming>, mimus::Result<T>);
 
 impl Response {
     pub(crate) fn create(py: Python<'_>, base: BaseResponse) -> PyResult<Py<Response>> {
@@ -53,11 +53,7 @@ impl Response {
             let read = read_whole(&mut incoming).await;
             (incoming, read)
         });
-        base.settle(py, read, |whole| match whole {
-            Whole::Rust(bytes) => Body::Whole(bytes),
-            Whole::Python(bytes) => base.keep(py, bytes),
-        })
-        .map(drop)
+        base.settle(py, read, |whole| base.keep(py, whole))
     }
 
     /// The next piece as it comes; `None` at the end.
@@ -212,6 +208,17 @@ impl Response {
     /// Iterates over the lines of the body as they come, without their ends.
     fn iter_lines(slf: &Bound<'_, Self>) -> PyResult<LineIterator> {
         LineIterator::new(slf)
+    }
+
+    /// Iterates over the events of an event stream as they come, such as those of a language model's answer.
+    ///
+    /// Returns:
+    ///     An iterator of `Event`.
+    ///
+    /// Raises:
+    ///     NotEventStream: The status is none of success, or the type none of event streams.
+    fn iter_events(slf: &Bound<'_, Self>) -> PyResult<EventIterator> {
+        EventIterator::new(slf)
     }
 
     /// Writes the body to a file, as it comes.

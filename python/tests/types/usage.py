@@ -3,6 +3,7 @@ mypy refuses where nothing is wrong."""
 
 import datetime
 import pathlib
+import re
 from collections.abc import AsyncIterator, Coroutine, Iterator, MutableMapping
 from http.cookiejar import CookieJar
 from typing import Any, assert_type
@@ -10,6 +11,7 @@ from typing import Any, assert_type
 from typing_extensions import Unpack
 
 import mimus
+from mimus import testing
 from mimus.types import AsyncRequestOptions, ClientOptions, ProfileName, RequestOptions
 
 
@@ -108,6 +110,52 @@ async def awaited(client: mimus.AsyncClient) -> None:
     client.stream("GET", "/", stream=True)  # type: ignore[call-arg]
 
 
+def sockets(client: mimus.Client) -> None:
+    with client.websocket("/", subprotocols=["a"], compression=mimus.Deflate(level=6), timeout=3) as socket:
+        assert_type(socket, mimus.WebSocket)
+        socket.send("text")
+        socket.send(bytearray(b"bytes"))
+        assert_type(socket.recv(timeout=1), str | bytes)
+        assert_type(socket.recv_text(), str)
+        assert_type(socket.recv_batch(10), list[str | bytes])
+        assert_type(socket.close_code, int | None)
+        for message in socket:
+            assert_type(message, str | bytes)
+        socket.send(7)  # type: ignore[arg-type]
+        socket.send_text(b"bytes")  # type: ignore[arg-type]
+    client.websocket("/", json={})  # type: ignore[call-arg]
+    with client.sse("/", json={"stream": True}, reconnect=mimus.Reconnect(retry=1)) as source:
+        for event in source:
+            assert_type(event, mimus.Event)
+            assert_type(event.data, str)
+            assert_type(event.retry, int | None)
+    client.sse("/", content=pieces())  # type: ignore[arg-type]
+    for event in client.get("/", stream=True).iter_events():
+        assert_type(event, mimus.Event)
+    try:
+        mimus.websocket("wss://example.com/")
+    except mimus.WebSocketRefused as error:
+        assert_type(error.status, int | None)
+    except mimus.WebSocketClosed as error:
+        assert_type(error.code, int)
+
+
+async def awaited_sockets(client: mimus.AsyncClient) -> None:
+    async with client.websocket("/") as socket:
+        assert_type(socket, mimus.AsyncWebSocket)
+        assert_type(socket.recv(), mimus.Call[str | bytes])
+        assert_type(await socket.send("text"), None)
+        async for message in socket:
+            assert_type(message, str | bytes)
+    opened = await client.websocket("/", http_version="2")
+    await opened.close(1000, "done")
+    async for event in client.sse("/", content=pieces()):
+        assert_type(event, mimus.Event)
+    response = await client.get("/", stream=True)
+    async for event in response.aiter_events():
+        assert_type(event, mimus.Event)
+
+
 async def see(request: mimus.OutgoingRequest) -> None:
     request.headers["X-Seen"] = "yes"
 
@@ -152,3 +200,31 @@ def failures() -> None:
         assert_type(error.status, int | None)
     except mimus.Error as error:
         assert_type(error.phase, str | None)
+
+
+def answered(request: testing.Request) -> testing.Response:
+    return testing.Response(200, json={"path": request.path}, headers=[("X-One", request.headers["x-two"])])
+
+
+async def answered_later(request: testing.Request) -> testing.Response:
+    return testing.Response(404, text=request.text)
+
+
+async def transports() -> None:
+    mimus.Client(transport=answered)
+    mimus.Client(transport=testing.MockTransport(answered))
+    mimus.Client(transport=answered_later)  # type: ignore[arg-type]
+    mimus.Client(transport="answered")  # type: ignore[arg-type]
+    mimus.AsyncClient(transport=answered)
+    mimus.AsyncClient(transport=answered_later)
+    with testing.Router("https://example.com", assert_all_called=False, pass_through=["http://localhost"]) as server:
+        assert_type(server, testing.Router)
+        route = server.get("/user", params={"id": 7}, headers={"X-One": "1"})
+        assert_type(route.raises(mimus.ConnectError).respond(json={"a": 1}).handle(answered), testing.Route)
+        server.route("POST", re.compile("https://example"), where=lambda request: bool(request.form))
+        assert_type(route.calls[0].request, testing.Request)
+        assert_type(route.calls[0].response, testing.Response | None)
+        mimus.Client(transport=server)
+        route.respond(colour="red")  # type: ignore[call-arg]
+    async with testing.Router() as awaited:
+        assert_type(awaited, testing.Router)

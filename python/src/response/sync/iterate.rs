@@ -11,7 +11,8 @@ use pyo3::{
 use super::{Pieces, Response};
 use crate::{
     memory,
-    response::{Decoder, LINE_MAX},
+    response::{BaseResponse, Decoder, LINE_MAX},
+    session::{Event, EventParser},
 };
 
 /// A body piece by piece, whether it is in memory or still to come.
@@ -188,5 +189,38 @@ impl LineIterator {
             }
         }
         Ok(None)
+    }
+}
+
+/// The events of a body.
+#[pyclass(module = "mimus", name = "EventIterator")]
+pub(crate) struct EventIterator {
+    source: Source,
+    parser: EventParser,
+}
+
+impl EventIterator {
+    pub(super) fn new(response: &Bound<'_, Response>) -> PyResult<Self> {
+        BaseResponse::check_events(response.as_super())?;
+        Ok(EventIterator { source: Source::new(response), parser: EventParser::new() })
+    }
+}
+
+#[pymethods]
+impl EventIterator {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<Event>>> {
+        loop {
+            if let Some(event) = self.parser.next(py)? {
+                return Ok(Some(event));
+            }
+            match self.source.next(py)? {
+                Some(data) => self.parser.push(data),
+                None => return Ok(None),
+            }
+        }
     }
 }

@@ -53,7 +53,10 @@ struct Copy {
 }
 
 impl Copy {
-    async fn follow(mut self, mut incoming: Incoming) -> (Incoming, Result<u64, Failure>) {
+    async fn follow(
+        mut self,
+        mut incoming: Box<Incoming>,
+    ) -> (Box<Incoming>, Result<u64, Failure>) {
         let saved = loop {
             match incoming.data().await {
                 Ok(Some(data)) => match self.add(&data) {
