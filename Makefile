@@ -57,6 +57,8 @@ deps: ## install what a build needs and is missing (Debian, Ubuntu); elsewhere s
 DEST ?=
 # `make python`: RELEASE=1 for a build to measure with.
 RELEASE ?=
+# `make python-memory`: how many calls of each kind.
+CALLS ?= 100000
 
 .PHONY: boringssl
 boringssl: deps ## build BoringSSL with our patch into the empty directory DEST, for BORING_BSSL_PATH
@@ -88,9 +90,17 @@ test: deps ## all tests and doctests; the last line sums them: `N passed, N fail
 python: deps ## the Python package, built into the virtual environment target/python-venv; RELEASE=1 optimised
 	@scripts/python.sh develop --profile $(if $(RELEASE),release,dev)
 
+.PHONY: wheel
+wheel: deps ## wheels of the Python package for old glibc, without Rust; checked and tested; and its source distribution
+	@scripts/wheel.sh
+
 .PHONY: python-types
 python-types: ## mypy, pyright and stubtest over the Python package as built (make python); fails unless all are clean
 	@scripts/python.sh types
+
+.PHONY: python-memory
+python-memory: deps ## resident memory over CALLS (100000) calls of each kind in Python; fails unless it stays
+	@MIMUS_CALLS=$(CALLS) scripts/python.sh test -s python/tests/test_memory.py
 
 .PHONY: lint
 lint: deps ## formatting, clippy, dependency policy

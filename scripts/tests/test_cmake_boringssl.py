@@ -78,6 +78,21 @@ class Wrapper(unittest.TestCase):
         self.assertEqual(self.run_it("--version").stdout, "cmake: --version\n")
         self.assertEqual(self.header.read_text(), "one\ntwo\n")
 
+    def test_a_missing_tool_is_named_and_what_to_do(self):
+        for name, env in [("/nowhere/cmake", {"MIMUS_CMAKE": "/nowhere/cmake"}), ("git", {"PATH": str(self.without("git"))})]:
+            done = self.configure(**env)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{name} is missing", done.stderr)
+            self.assertIn("make deps", done.stderr)
+
+    def without(self, tool):
+        """A path with what the script needs but `tool`."""
+        tools = self.root / "tools"
+        tools.mkdir()
+        for name in {"cmake", "dirname", "grep", "git"} - {tool}:
+            (tools / name).symlink_to(self.root / "bin/cmake" if name == "cmake" else shutil.which(name))
+        return tools
+
     def test_the_status_is_that_of_cmake(self):
         self.assertEqual(self.run_it("--build", "x", STATUS="3").returncode, 3)
 
