@@ -152,7 +152,12 @@ fn program(name: &str) -> Result<PathBuf, Failure> {
     let names: &[&str] = match name {
         "chromium" => &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
         "firefox" => &["firefox", "firefox-esr"],
-        path => return Ok(PathBuf::from(path)),
+        path if Path::new(path).components().nth(1).is_some() => {
+            let path = PathBuf::from(path);
+            fs::metadata(&path).map_err(|e| cannot_start(&path, &e))?;
+            return Ok(path);
+        }
+        other => &[other],
     };
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();

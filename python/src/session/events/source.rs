@@ -10,7 +10,7 @@ use std::{
 };
 
 use mimus::{
-    Error,
+    Error, rt,
     sse::{self, Refusal},
 };
 use pyo3::{
@@ -94,7 +94,8 @@ impl Source {
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Next> {
         let inner = &mut *lock(&self.inner);
         let Some(source) = &mut inner.source else { return Poll::Ready(Next::Over) };
-        let next = match source.poll_event(cx) {
+        // Not asleep in it, for it is locked.
+        let next = match rt::Blocking::beside(|| source.poll_event(cx)) {
             Poll::Pending => {
                 let left = lock(&self.reader).replace(cx.waker().clone());
                 drop(left);
