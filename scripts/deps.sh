@@ -44,6 +44,8 @@ missing_for() {
             have_libclang || echo libclang-dev
             have pkg-config || echo pkg-config
             have git || echo git
+            # Tests of the Python package make keys with it.
+            have openssl || echo openssl
             have python3 || echo python3
             # Debian's Python makes no virtual environments without this.
             python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
@@ -64,9 +66,10 @@ missing_for() {
             have tinyproxy || echo tinyproxy
             have microsocks || echo microsocks
             have danted || echo dante-server
-            have openssl || echo openssl
             have nghttpd || echo nghttp2-server
             have haproxy || echo haproxy
+            # Tells a browser whom to trust, where there is one.
+            if have chromium || have firefox || have firefox-esr; then have certutil || echo libnss3-tools; fi
             have go || echo golang-go
             ;;
     esac

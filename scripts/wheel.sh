@@ -84,6 +84,8 @@ try() {
     case "$3" in *t) gil=(-X gil=0) extras= ;; esac
     rm -rf "$place"
     "$2" -m venv "$place"
+    # Tests make keys with it.
+    ln -s "$(command -v openssl)" "$place/bin/"
     local alone=(env -i "HOME=$place" PATH="$place/bin" LANG=C.UTF-8)
     "$place/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps "$1"
     # Somewhere else, for the sources are here.

@@ -77,7 +77,8 @@ const after = (ms) => new Promise((then) => setTimeout(then, ms));
 </script>`,
 }
 
-// One listener's word on its own: KIND=ADDRESS.
+// One listener's word on its own: KIND=ADDRESS, or KIND=ADDRESS/DELAY for a server that takes so long to answer a
+// ClientHello, as one far away does.
 type listeners []string
 
 func (l *listeners) String() string { return strings.Join(*l, " ") }
@@ -289,7 +290,7 @@ func answer(w http.ResponseWriter, asked *http.Request) {
 
 func main() {
 	var listen listeners
-	flag.Var(&listen, "listen", "h2=ADDRESS, h1=ADDRESS or plain=ADDRESS, any number of times")
+	flag.Var(&listen, "listen", "h2=ADDRESS, h1=ADDRESS or plain=ADDRESS, any number of times; with /DELAY of the handshake")
 	cert := flag.String("cert", "", "certificate, PEM")
 	key := flag.String("key", "", "its key, PEM")
 	folder := flag.String("folder", ".", "where the records go")
@@ -304,7 +305,8 @@ func main() {
 	}
 	to := &recorder{folder: *folder, since: time.Now(), events: events}
 	for _, text := range listen {
-		kind, address, _ := strings.Cut(text, "=")
+		kind, rest, _ := strings.Cut(text, "=")
+		address, delay, delayed := strings.Cut(rest, "/")
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
 			log.Fatal(err)
@@ -319,6 +321,16 @@ func main() {
 			config = nil
 		default:
 			log.Fatalf("no such kind of listener: %s", kind)
+		}
+		if delayed {
+			pause, err := time.ParseDuration(delay)
+			if err != nil || config == nil {
+				log.Fatalf("no such delay of a handshake: %s", text)
+			}
+			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				time.Sleep(pause)
+				return nil, nil
+			}
 		}
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)

@@ -15,7 +15,7 @@ PLUGIN = "pytest_mimus/__init__.py"
 
 
 def members(**changed: bytes | None) -> dict[str, bytes]:
-    names = ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "sboms/mimus.json")
+    names = ("METADATA", "WHEEL", "RECORD", "entry_points.txt")
     names += ("licenses/LICENSE-MIT", "licenses/LICENSE-APACHE")
     all = dict.fromkeys((f"{INFO}/{name}" for name in names), b"")
     all |= dict.fromkeys(("mimus/__init__.py", "mimus/_mimus.pyi", "mimus/py.typed", PLUGIN, EXTENSION), b"")
@@ -56,7 +56,7 @@ class Files(unittest.TestCase):
 class Paths(unittest.TestCase):
     def test_places_of_the_machine_are_found_in_any_file(self):
         place = b"/home/somebody/mimus"
-        for name in (EXTENSION, f"{INFO}/sboms/mimus.json"):
+        for name in (EXTENSION, f"{INFO}/METADATA"):
             wrong = check_wheel.paths(members(**{name: b"\x7f\0" + place + b"/ssl.cc\0more"}), [place])
             self.assertEqual(wrong, [f"{name} tells of this machine: '/home/somebody/mimus/ssl.cc'"])
         self.assertEqual(check_wheel.paths(members(), [place]), [])
@@ -68,6 +68,13 @@ class Tags(unittest.TestCase):
 
     def test_name_metadata_and_extension_agree(self):
         self.assertEqual(self.wrong("mimus-0.1.0-cp311-abi3-manylinux_2_17_x86_64.whl"), [])
+
+    def test_the_platform_may_have_its_old_name_too(self):
+        tags = b"Tag: cp311-abi3-manylinux2014_x86_64\nTag: cp311-abi3-manylinux_2_17_x86_64\n"
+        name = "mimus-0.1.0-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
+        self.assertEqual(self.wrong(name, **{f"{INFO}/WHEEL": tags}), [])
+        newer = tags.replace(b"2_17", b"2_28")
+        self.assertEqual(len(self.wrong(name.replace("2_17", "2_28"), **{f"{INFO}/WHEEL": newer})), 1)
 
     def test_another_tag_inside_is_told(self):
         self.assertEqual(len(self.wrong("mimus-0.1.0-cp312-abi3-manylinux_2_17_x86_64.whl")), 1)

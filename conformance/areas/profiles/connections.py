@@ -112,7 +112,8 @@ def visited(lab: Lab, kind: str, url: str, until: str, settled: float = 0, flags
 
 
 def shape(found: Iterable[Connection], listener: str, until: int | None = None) -> dict[str, int]:
-    """How many connections there were by then, how many were ready for use, used, and over."""
+    """How many connections there were by then, how many were ready for use, and used. Whether one that is not needed is
+    ended at once is chance in Chromium."""
 
     def by_then(at: int | None) -> bool:
         return at is not None and (until is None or at < until)
@@ -122,7 +123,6 @@ def shape(found: Iterable[Connection], listener: str, until: int | None = None) 
         "opened": len(own),
         "secured": sum(by_then(its.secured) for its in own),
         "used": sum(any(by_then(at) for at, _ in its.asked) for its in own),
-        "over": sum(by_then(its.ended) for its in own),
     }
 
 

@@ -15,6 +15,10 @@ from areas.profiles.hello import Hello
 # Hosts are in what is compared, ports too. So they are those of the captures, at addresses of the loopback
 # network that nobody else uses.
 H2, H1 = "127.6.0.1", "127.6.0.2"
+AWAY = "/30ms"
+"""How long handshakes take at the recorder's other addresses: where they take no time, what a browser does meanwhile, as
+with a server that is far away, is chance."""
+
 WAIT = 20.0
 """Seconds until the record of a connection that was closed must be there."""
 
@@ -62,7 +66,8 @@ class Recorder(Server):
         listen = [f"h2={H2}:{port}" for port in ports["h2"]]
         listen += [f"h1={H1}:{port}" for port in ports["h1"]]
         listen += [f"plain={H1}:{port}" for port in ports["plain"]]
-        listen += [f"{kind}=127.0.0.1:{port}" for kind, port in self.port.items()]
+        far = {"h2": AWAY, "h1": AWAY}
+        listen += [f"{kind}=127.0.0.1:{port}{far.get(kind, '')}" for kind, port in self.port.items()]
         flags = [part for each in listen for part in ("-listen", each)]
         return [program, "-cert", str(self.pair.cert), "-key", str(self.pair.key), "-folder", str(self.records), *flags]
 
