@@ -4,6 +4,7 @@ import asyncio
 import gc
 import importlib
 import io
+import logging
 import ssl
 import subprocess
 import sys
@@ -453,7 +454,9 @@ def test_without_asyncio_it_is_said(package, origin):
         coroutine.send(None)
 
 
-def test_nothing_is_left_of_responses(client, origin):
+def test_nothing_is_left_of_responses(package, client, origin, monkeypatch):
+    # pytest keeps what is logged.
+    monkeypatch.setattr(logging.getLogger(package.__name__), "disabled", True)
     for _ in range(3):
         client.get(origin.http + "/bytes/100000")
     gc.collect()
