@@ -83,8 +83,8 @@ pub(crate) struct Call<'a> {
     pub(crate) memory: Memory,
     head_at: Instant,
     body_gone: bool,
-    /// Spare connections that no task drives.
-    beside: Beside,
+    /// Spare connections that no task drives, until the head is there.
+    beside: Option<Box<Beside>>,
 }
 
 /// How one exchange ended.
@@ -120,7 +120,7 @@ impl<'a> Call<'a> {
             memory: Memory::default(),
             head_at: started,
             body_gone: false,
-            beside: Beside::default(),
+            beside: None,
         }
     }
 
@@ -133,13 +133,8 @@ impl<'a> Call<'a> {
                 return Outcome { trace, result: Err(error) };
             }
         };
-        let head = match self.beside.is_empty() {
-            true => self.head(&mut exchange).await,
-            false => {
-                let mut beside = std::mem::take(&mut self.beside);
-                Box::pin(beside.with(self.head(&mut exchange))).await
-            }
-        };
+        let head = self.head(&mut exchange).await;
+        self.beside = None;
         let trace =
             Trace { sent: exchange.sent(), reused: exchange.reused(), heard: exchange.heard() };
         let result = match head {
@@ -170,14 +165,16 @@ impl<'a> Call<'a> {
         let expects = self.client.expects(&route, &self.request)?;
         let (ready, now) = match self.ready(&route, expects, now) {
             Ok(ready) => {
-                if self.request.settings.profile.is_some() && matches!(ready, Ready::Exclusive(_)) {
-                    self.open_spares(&route, expects, None);
+                if self.request.settings.profile.is_some()
+                    && let Ready::Exclusive(lease) = &ready
+                {
+                    self.open_spares(&route, expects, lease.open());
                 }
                 (ready, now)
             }
             // Boxed, because it is rare and its state is large. It may have taken long.
             Err(asked) => {
-                let mut beside = Beside::default();
+                let mut beside = None;
                 let ready =
                     Box::pin(self.connect(&route, expects, asked, &mut beside, now)).await?;
                 self.beside = beside;
@@ -248,7 +245,11 @@ impl<'a> Call<'a> {
     async fn head(&mut self, exchange: &mut Exchange) -> Result<ResponseHead, Failure> {
         let runtime = self.client.runtime();
         loop {
-            match poll_fn(|cx| exchange.poll_event(cx, runtime)).await? {
+            let event = poll_fn(|cx| match &mut self.beside {
+                None => exchange.poll_event(cx, runtime),
+                Some(beside) => beside.poll_with(cx, |cx| exchange.poll_event(cx, runtime)),
+            });
+            match event.await? {
                 Event::Head(head) => {
                     self.head_at = Instant::now();
                     let hooks = &self.request.settings.hooks;
@@ -269,6 +270,7 @@ impl<'a> Call<'a> {
     }
 
     /// An open connection for `route`; or else what the pool says.
+    #[inline]
     fn ready(
         &self,
         route: &RouteRef<'_>,
@@ -287,6 +289,7 @@ impl<'a> Call<'a> {
     }
 
     /// The responder in the place of a connection, if it wants this exchange.
+    #[cold]
     fn asking(&self, responder: &Chosen, expects: Expects) -> Option<Asking> {
         let (method, url) = (&self.request.method, &self.request.target.url);
         let version = match expects {
@@ -346,7 +349,7 @@ impl<'a> Call<'a> {
         route: &RouteRef<'_>,
         expects: Expects,
         mut asked: ConnAsked,
-        beside: &mut Beside,
+        beside: &mut Option<Box<Beside>>,
         now: Instant,
     ) -> Result<Ready> {
         let until = self.deadlines().of(self.request.settings.timeouts.pool, now);
@@ -380,7 +383,7 @@ impl<'a> Call<'a> {
         route: &RouteRef<'_>,
         expects: Expects,
         permit: ConnPermit,
-        beside: &mut Beside,
+        beside: &mut Option<Box<Beside>>,
     ) -> Result<Ready> {
         let opener = Opener::new(self.client, &self.request, route, expects, self.deadline)?;
         let mut dial = opener.begin()?;
@@ -391,8 +394,11 @@ impl<'a> Call<'a> {
                 Err(permit) => permit,
             },
         };
-        self.open_spares(route, expects, Some(beside));
-        let dialed = beside.with(dial.finish()).await?;
+        *beside = self.open_spares(route, expects, 0);
+        let dialed = match beside {
+            None => dial.finish().await?,
+            Some(beside) => beside.with(dial.finish()).await?,
+        };
         let ready = match opener.opened(route, dialed)? {
             Opened::Exclusive(conn) => {
                 self.client.note_version(&self.request, false);
@@ -537,6 +543,5 @@ fn additions<'p>(
         left_origin: memory.left_origin(),
         forwarding,
         expect_continue: body_comes && request.settings.expect_continue.is_some(),
-        cookies: client.cookies.as_ref().and_then(|store| store.cookies(&request.target.url)),
     })
 }

@@ -5,7 +5,7 @@ use std::{
     future::{Future, poll_fn},
     pin::pin,
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll},
     time::Instant,
 };
 
@@ -154,66 +154,69 @@ impl Dials {
 
 /// Connections that are opened beside the one that a call dials, where no task drives them: by the call, until the
 /// head of its answer is there. What is not ready by then is given up.
-#[derive(Default)]
 pub(crate) struct Beside(Vec<SyncWrapper<BoxFuture<'static, ()>>>);
 
 impl Beside {
+    /// Polls what the call waits for, and has these go on.
+    pub(crate) fn poll_with<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        if self.0.is_empty() {
+            return poll(cx);
+        }
+        Blocking::beside(|| {
+            let done = poll(cx);
+            self.0.retain_mut(|spare| spare.get_mut().as_mut().poll(cx).is_pending());
+            done
+        })
+    }
+
     /// Awaits `other`, and has these go on meanwhile.
     pub(crate) async fn with<T>(&mut self, other: impl Future<Output = T>) -> T {
         let mut other = pin!(other);
-        poll_fn(|cx| {
-            if self.0.is_empty() {
-                return other.as_mut().poll(cx);
-            }
-            Blocking::beside(|| {
-                let done = other.as_mut().poll(cx);
-                self.0.retain_mut(|spare| spare.get_mut().as_mut().poll(cx).is_pending());
-                done
-            })
-        })
-        .await
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        poll_fn(|cx| self.poll_with(cx, |cx| other.as_mut().poll(cx))).await
     }
 }
 
 impl Call<'_> {
-    /// Has the connections opened that the browser has open once a navigation has its own, unless the host is known
-    /// to speak HTTP/2. Where no task drives them they go `beside`, if that is to be had.
+    /// Has the connections opened that the browser has open once a navigation has its own, beside `open` of them,
+    /// unless the host is known to speak HTTP/2. Gives those that no task drives.
     pub(crate) fn open_spares(
         &self,
         route: &RouteRef<'_>,
         expects: Expects,
-        beside: Option<&mut Beside>,
-    ) {
-        let profile = self.request.settings.profile.as_ref();
-        let Some(open) = profile.and_then(|profile| profile.navigation_opens(&self.request)) else {
-            return;
-        };
+        open: usize,
+    ) -> Option<Box<Beside>> {
+        let profile = self.request.settings.profile.as_ref()?;
+        let wanted = profile.navigation_opens(&self.request).filter(|&wanted| open < wanted)?;
         // Where a redirect leads nobody knew before.
-        if !self.history.is_empty() || self.client.is_http2(&self.request) {
-            return;
-        }
-        let permits = ahead(self.client, route, (route.offers(&self.request, expects), open));
-        let mut left = Beside::default();
+        let is_first = self.history.is_empty() && !self.client.is_http2(&self.request);
+        is_first.then(|| self.dial_spares(route, expects, wanted)).flatten()
+    }
+
+    #[cold]
+    fn dial_spares(
+        &self,
+        route: &RouteRef<'_>,
+        expects: Expects,
+        wanted: usize,
+    ) -> Option<Box<Beside>> {
+        let permits = ahead(self.client, route, (route.offers(&self.request, expects), wanted));
+        let mut left = Vec::new();
         for permit in permits {
-            let Ok(spare) =
-                Ahead::new(self.client, &self.request, route, (expects, self.deadline), permit)
-            else {
-                // The call's own dial says why.
-                return;
-            };
+            let spare =
+                Ahead::new(self.client, &self.request, route, (expects, self.deadline), permit);
+            // If that fails, the call's own dial says why.
+            let spare = spare.ok()?;
             let spare = Box::pin(async move {
                 if let Err(error) = spare.open().await {
                     tracing::debug!(%error, "a spare connection failed");
                 }
             });
-            left.0.extend(self.client.runtime().spawn(spare).err().map(SyncWrapper::new));
+            left.extend(self.client.runtime().spawn(spare).err().map(SyncWrapper::new));
         }
-        if let Some(beside) = beside {
-            *beside = left;
-        }
+        (!left.is_empty()).then(|| Box::new(Beside(left)))
     }
 }

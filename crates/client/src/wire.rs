@@ -31,15 +31,12 @@ pub(crate) struct Additions<'a> {
     /// The proxy that forwards the request, to which it also has to authenticate.
     pub(crate) forwarding: Option<&'a Proxy>,
     pub(crate) expect_continue: bool,
-    /// What the client's cookies come to.
-    pub(crate) cookies: Option<Vec<u8>>,
 }
 
 impl Additions<'_> {
     fn is_none(&self) -> bool {
-        let Additions { authorization, left_origin, forwarding, expect_continue, cookies } = self;
-        let adds_fields = authorization.is_some() || *expect_continue || cookies.is_some();
-        !adds_fields && !left_origin && forwarding.is_none()
+        let Additions { authorization, left_origin, forwarding, expect_continue } = self;
+        authorization.is_none() && !left_origin && forwarding.is_none() && !expect_continue
     }
 }
 
@@ -59,16 +56,21 @@ pub(crate) fn fields<'t>(
     additions: Additions<'_>,
     http2: bool,
 ) -> Result<Cow<'t, Fields>> {
+    let cookies = client.cookies.as_ref().and_then(|store| store.cookies(&request.target.url));
+    let cookies = cookies.as_deref();
     // A request that another client built has other settings than this one's.
     let plain = request.fields.is_empty()
         && length == BodyLength::None
         && additions.is_none()
+        && cookies.is_none()
         && Arc::ptr_eq(&request.settings, &client.settings);
     let profile = request.settings.profile.as_ref();
     let plain = plain && (profile.is_none() || as_browser::is_plain(client, request));
     let assembled = |additions| match profile {
-        None => assemble(client, request, length, additions),
-        Some(profile) => as_browser::assemble(client, profile, request, length, additions, http2),
+        None => assemble(client, request, length, additions, cookies),
+        Some(profile) => {
+            as_browser::assemble(client, profile, request, length, additions, cookies, http2)
+        }
     };
     if !plain {
         return assembled(additions).map(Cow::Owned);
@@ -88,6 +90,7 @@ fn assemble(
     request: &Request,
     length: BodyLength,
     additions: Additions<'_>,
+    cookies: Option<&[u8]>,
 ) -> Result<Fields> {
     let (user, defaults) = (&request.fields, &client.default_fields);
     let host = &request.target.host_field;
@@ -114,8 +117,8 @@ fn assemble(
         true => fields.extend_where(user, |name, _| !is_host(name)),
     }
     .map_err(too_large)?;
-    if let Some(kept) = &additions.cookies {
-        let all: Vec<&[u8]> = fields.get_all("cookie").chain([&**kept]).collect();
+    if let Some(kept) = cookies {
+        let all: Vec<&[u8]> = fields.get_all("cookie").chain([kept]).collect();
         let all = all.join(&b"; "[..]);
         set(&mut fields, "Cookie", &all)?;
     }

@@ -53,7 +53,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
     /// Others wait for one dial that may bring a shared connection, not for several.
     fn permit_ahead(&mut self, key: usize, expects: Expects, now: Instant) -> Permit {
         let spare = self.keys[key].sharing > 0;
-        let permit = Permit { key, stage: Stage::Dialling, expects, spare, created: now };
+        let stage = Stage::Dialling;
+        let permit = Permit { key, stage, expects, spare, open: 0, created: now };
         self.count(key, |stats| stats.dialling += 1);
         self.keys[key].sharing += usize::from(permit.is_awaited());
         permit

@@ -15,6 +15,8 @@ pub struct Permit {
     pub(super) expects: Expects,
     /// Opens a connection [ahead](super::ahead) beside a dial that others wait for.
     pub(super) spare: bool,
+    /// How many connections of `key` were open when one of them was lent with it.
+    pub(super) open: usize,
     pub(super) created: Instant,
 }
 
@@ -28,9 +30,9 @@ pub(super) enum Stage {
 }
 
 impl Permit {
-    /// For a connection of `key` opened at `created` that has served before.
-    pub(super) fn again(key: usize, expects: Expects, created: Instant) -> Permit {
-        Permit { key, stage: Stage::Reused, expects, spare: false, created }
+    /// For a connection of `key`, one of so many that are `open`, made at `created`, that has served before.
+    pub(super) fn again(key: usize, expects: Expects, open: usize, created: Instant) -> Permit {
+        Permit { key, stage: Stage::Reused, expects, spare: false, open, created }
     }
 
     /// Whether others wait for its dial, because it may bring a shared connection.
@@ -41,6 +43,11 @@ impl Permit {
     /// Whether its connection was in the pool before.
     pub fn is_reused(&self) -> bool {
         self.stage == Stage::Reused
+    }
+
+    /// How many connections of its key were open when this one was lent, itself included; 0 if it was opened for it.
+    pub fn open(&self) -> usize {
+        self.open
     }
 
     /// When its connection was opened; for a dial, when it was permitted.

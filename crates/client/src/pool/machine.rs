@@ -407,7 +407,7 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
         });
         self.keys[key].sharing += usize::from(expects.may_share());
         let stage = Stage::Dialling;
-        Grant::Dial(Permit { key, stage, expects, spare: false, created: now })
+        Grant::Dial(Permit { key, stage, expects, spare: false, open: 0, created: now })
     }
 
     /// Gives a released connection to the first waiter of its key that can use it, or keeps it.
@@ -432,7 +432,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
             stats.in_use += 1;
             stats.hits += 1;
         });
-        let lease = Grant::Lease(Permit::again(key, expects, created), conn);
+        let open = self.keys[key].stats.open();
+        let lease = Grant::Lease(Permit::again(key, expects, open, created), conn);
         self.grant(key, first, lease, now, effects);
     }
 

@@ -70,7 +70,8 @@ impl<K, C, S: Shareable> Pool<K, C, S> {
                     stats.in_use += 1;
                     stats.hits += 1;
                 });
-                return Some(Grant::Lease(Permit::again(key, expects, created), conn));
+                let open = self.keys[key].stats.open();
+                return Some(Grant::Lease(Permit::again(key, expects, open, created), conn));
             }
             self.count(key, |stats| {
                 stats.idle -= 1;

@@ -447,6 +447,11 @@ impl<K, C, S: Shareable> Lease<K, C, S> {
         self.unit.permit.as_ref().is_some_and(Permit::is_reused)
     }
 
+    /// How many connections of its key were open when it was lent: see [`Permit::open`].
+    pub fn open(&self) -> usize {
+        self.unit.permit.as_ref().map_or(0, Permit::open)
+    }
+
     /// The exchange is over and the connection can serve another.
     pub fn release(self, now: Instant) {
         let Lease { conn, mut unit } = self;

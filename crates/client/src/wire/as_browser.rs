@@ -26,6 +26,7 @@ pub(super) fn assemble(
     request: &Request,
     length: BodyLength,
     additions: Additions<'_>,
+    cookies: Option<&[u8]>,
     http2: bool,
 ) -> Result<Fields> {
     let target = &request.target;
@@ -37,7 +38,7 @@ pub(super) fn assemble(
         lists: [&request.fields, &client.default_fields, &added],
         default_goes: &|name| default_goes(name, &additions),
         host: &target.host_field,
-        cookies: additions.cookies.as_deref(),
+        cookies,
         length,
         hints: client.hints.of(target.authority()),
     };

@@ -69,6 +69,7 @@ fn the_newest_idle_connection_is_reused_first() {
     for expected in [2, 1, 0] {
         let (permit, conn, _) = lease(&mut pool, "a", now);
         assert!(permit.is_reused());
+        assert_eq!(permit.open(), 3);
         assert_eq!(conn, expected);
     }
 }
