@@ -104,6 +104,8 @@ python-memory: deps ## resident memory over CALLS (100000) calls of each kind in
 
 .PHONY: lint
 lint: deps ## formatting, clippy, dependency policy
+	@# A workspace of its own, which is built late and refuses a lock file that is out of date.
+	@$(CARGO) metadata --manifest-path fuzz/Cargo.toml --locked --format-version 1 >/dev/null
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy $(MEMBERS) --all-targets --all-features --locked -- -D warnings
 	@$(MAKE) --no-print-directory deny

@@ -81,8 +81,19 @@ impl Verbose {
         tell(&self.palette.quiet(&format!("* {text}")));
     }
 
-    fn head(&self, mark: char, start_line: &str, status: Option<u16>, fields: &Fields) {
+    fn head(
+        &self,
+        mark: char,
+        start_line: &str,
+        status: Option<u16>,
+        pseudo: &[(&str, &str)],
+        fields: &Fields,
+    ) {
         let mut lines = format!("{mark} {}\n", self.palette.start_line(start_line, status));
+        for (name, value) in pseudo {
+            let _ =
+                writeln!(lines, "{mark} {}", self.palette.field(name, &harmless(value.as_bytes())));
+        }
         for (name, value) in fields.iter() {
             let value = harmless(value);
             let value = match is_secret(name) && !self.show_secrets {
@@ -154,18 +165,18 @@ impl Hook for Verbose {
                 let peer = connection.peer.map(|addr| format!(" to {addr}")).unwrap_or_default();
                 self.remark(&format!("the connection{peer} is used again"));
             }
-            Observation::Sending { method, target, version, fields, .. } => {
+            Observation::Sending { method, target, version, pseudo, fields, .. } => {
                 let line = format!("{method} {target} {}", version_name(*version));
                 match *version {
-                    Version::HTTP_2 => self.head('>', &line, None, &as_http2(fields)),
-                    _ => self.head('>', &line, None, fields),
+                    Version::HTTP_2 => self.head('>', &line, None, pseudo, &as_http2(fields)),
+                    _ => self.head('>', &line, None, &[], fields),
                 }
             }
             Observation::Informational { head } | Observation::Head { head, .. } => {
                 let reason = harmless(reason(head));
                 let status = head.status.as_u16();
                 let line = format!("{} {status} {reason}", version_name(head.version));
-                self.head('<', &line, Some(status), &head.fields);
+                self.head('<', &line, Some(status), &[], &head.fields);
             }
             Observation::Redirecting { to, .. } => {
                 self.remark(&format!("the redirect to {} is followed", without_userinfo(to)));

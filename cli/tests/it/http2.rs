@@ -62,6 +62,26 @@ fn its_heads_and_its_connection_are_told() {
 }
 
 #[test]
+fn a_head_is_told_as_it_is_sent() {
+    let origin = origin();
+    let url = origin.url(Port::H2OrHttp1, "/get?a=1").unwrap();
+    let authority = url.split('/').nth(2).unwrap();
+    let scheme = "> :scheme: https".to_owned();
+    let (method, path) = ("> :method: GET".to_owned(), "> :path: /get?a=1".to_owned());
+    let host = format!("> :authority: {authority}");
+    for (profile, order, next) in [
+        ("chrome", [&method, &host, &scheme, &path], "> sec-ch-ua: "),
+        ("firefox", [&method, &path, &host, &scheme], "> user-agent: "),
+    ] {
+        let told = mimus(&["-vk", "--as", profile, &url]);
+        let head = told.stderr.split_once("> GET /get?a=1 HTTP/2\n").expect("a head").1;
+        let lines: Vec<&str> = head.lines().collect();
+        assert_eq!(&lines[..4], &order, "{profile}");
+        assert!(lines[4].starts_with(next), "{profile}: {}", lines[4]);
+    }
+}
+
+#[test]
 fn an_archive_names_the_version() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();

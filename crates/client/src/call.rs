@@ -482,11 +482,17 @@ impl<'a> Call<'a> {
         if ready.is_reused() {
             tell(hooks, &Observation::Reused { connection: &ready.info() });
         }
+        let order = self.request.settings.transport.http2.opening.pseudo;
+        let pseudo: Vec<_> = match ready.is_shared() {
+            false => Vec::new(),
+            true => line.in_http2(false).pseudo_fields(order).collect(),
+        };
         let sending = Observation::Sending {
             method: line.method,
             url: &self.request.target.url,
             target: line.target,
             version: ready.version(),
+            pseudo: &pseudo,
             fields: line.fields,
         };
         tell(hooks, &sending);

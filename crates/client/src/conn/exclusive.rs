@@ -142,6 +142,22 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) length: BodyLength,
 }
 
+impl<'a> RequestLine<'a> {
+    /// As HTTP/2 has it; `end`: nothing follows it.
+    pub(crate) fn in_http2(&self, end: bool) -> h2::RequestLine<'a> {
+        h2::RequestLine {
+            method: self.method,
+            scheme: self.scheme,
+            authority: self.authority,
+            path: self.target,
+            protocol: self.protocol,
+            fields: self.fields,
+            end,
+            weight: self.weight,
+        }
+    }
+}
+
 /// What is asked of a connection.
 #[derive(Debug)]
 pub(crate) struct Order<'a> {

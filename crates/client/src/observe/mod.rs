@@ -89,6 +89,8 @@ pub enum Observation<'a> {
         target: &'a str,
         /// The version of HTTP it is said in.
         version: Version,
+        /// Over HTTP/2 what stands before the fields, in its order: `:method` and its kin (RFC 9113 section 8.3.1).
+        pseudo: &'a [(&'static str, &'a str)],
         /// The fields as written, `Host` included.
         fields: &'a Fields,
     },

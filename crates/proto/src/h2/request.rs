@@ -35,24 +35,36 @@ pub struct RequestLine<'a> {
     pub weight: Option<u8>,
 }
 
-impl RequestLine<'_> {
+impl<'a> RequestLine<'a> {
     fn is_tunnel(&self) -> bool {
         self.method == Method::CONNECT && self.protocol.is_none()
+    }
+
+    /// The pseudo-fields that are sent, in this order (RFC 9113 section 8.3.1); `:protocol` follows them (RFC 8441
+    /// section 4).
+    pub fn pseudo_fields(
+        &self,
+        order: [Pseudo; 4],
+    ) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let RequestLine { method, scheme, authority, path, protocol, .. } = *self;
+        let is_tunnel = self.is_tunnel();
+        let said = order.into_iter().filter_map(move |pseudo| match pseudo {
+            Pseudo::Method => Some((":method", method.as_str())),
+            Pseudo::Authority => (!authority.is_empty()).then_some((":authority", authority)),
+            // RFC 9113 section 8.5.
+            Pseudo::Scheme | Pseudo::Path if is_tunnel => None,
+            Pseudo::Scheme => Some((":scheme", scheme)),
+            Pseudo::Path => Some((":path", path)),
+        });
+        said.chain(protocol.map(|protocol| (":protocol", protocol)))
     }
 
     /// The size of the section as the server will count it (RFC 9113 section 6.5.2), each cookie for a
     /// field of its own: what SETTINGS_MAX_HEADER_LIST_SIZE is about.
     #[must_use]
     pub fn list_size(&self) -> usize {
-        let (scheme, path) = if self.is_tunnel() { ("", "") } else { (self.scheme, self.path) };
-        let pseudo = [
-            (":method", self.method.as_str()),
-            (":scheme", scheme),
-            (":authority", self.authority),
-            (":path", path),
-            (":protocol", self.protocol.unwrap_or_default()),
-        ];
-        let said = pseudo.iter().filter(|(_, value)| !value.is_empty());
+        let all = [Pseudo::Method, Pseudo::Scheme, Pseudo::Authority, Pseudo::Path];
+        let said = self.pseudo_fields(all);
         let said = said.map(|(name, value)| name.len() + value.len() + FIELD_EXTRA);
         let fields = self.fields.raw().map(|(name, value)| {
             let crumbs = match name.len() {
@@ -322,11 +334,8 @@ impl HeadWriter {
 
     fn request_block(&mut self, out: &mut Vec<u8>, line: &RequestLine<'_>, owed: Option<u64>) {
         let (start, inserted) = (out.len(), self.encoder.inserted());
-        for pseudo in self.pseudo {
-            self.pseudo_field(out, pseudo, line);
-        }
-        if let Some(protocol) = line.protocol {
-            self.field(out, b":protocol", protocol.as_bytes());
+        for (name, value) in line.pseudo_fields(self.pseudo) {
+            self.field(out, name.as_bytes(), value.as_bytes());
         }
         let fields_at = out.len() - start;
         match self.last.fields(line.fields.lines(), self.encoder.inserted()) {
@@ -335,18 +344,6 @@ impl HeadWriter {
         }
         if self.encoder.inserted() == inserted {
             self.last.keep(line, owed, &out[start..], fields_at, inserted);
-        }
-    }
-
-    fn pseudo_field(&mut self, out: &mut Vec<u8>, pseudo: Pseudo, line: &RequestLine<'_>) {
-        match pseudo {
-            Pseudo::Method => self.field(out, b":method", line.method.as_str().as_bytes()),
-            Pseudo::Authority if line.authority.is_empty() => {}
-            Pseudo::Authority => self.field(out, b":authority", line.authority.as_bytes()),
-            // RFC 9113 section 8.5.
-            Pseudo::Scheme | Pseudo::Path if line.is_tunnel() => {}
-            Pseudo::Scheme => self.field(out, b":scheme", line.scheme.as_bytes()),
-            Pseudo::Path => self.field(out, b":path", line.path.as_bytes()),
         }
     }
 

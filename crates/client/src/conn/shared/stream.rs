@@ -80,17 +80,8 @@ impl OnStream {
     /// written yet.
     pub(super) fn begin(link: &Arc<Link>, order: Order<'_>) -> Result<Box<Self>, Failure> {
         let Order { line, body, expect_wait, deadlines, now, .. } = order;
-        let asked = h2::RequestLine {
-            method: line.method,
-            scheme: line.scheme,
-            authority: line.authority,
-            path: line.target,
-            protocol: line.protocol,
-            fields: line.fields,
-            // A tunnel's body is what its owner writes.
-            end: body.is_none() && line.protocol.is_none(),
-            weight: line.weight,
-        };
+        // A tunnel's body is what its owner writes.
+        let asked = line.in_http2(body.is_none() && line.protocol.is_none());
         let opened = link.with(|state| {
             check_size(state, &asked)?;
             let stream = state.machine.open(&asked).map_err(Failure::unopened)?;
