@@ -8,24 +8,14 @@ import threading
 import pytest
 
 import mimus
+from blocking import Blocking
 
 
 def run(main):
     return asyncio.run(main())
 
 
-class Blocking:
-    """The calls of `Client` as if they were awaited, so that a test is written once."""
-
-    def __init__(self, **options):
-        self.client = mimus.Client(**options)
-
-    async def __aenter__(self):
-        return self
-
-    async def __aexit__(self, *error):
-        self.client.close()
-
+class BlockingEvents(Blocking):
     def sse(self, url, **options):
         return Source(self.client.sse(url, **options))
 
@@ -68,7 +58,7 @@ class Response(Wrapped):
         return self._inner.content
 
 
-@pytest.fixture(params=[Blocking, mimus.AsyncClient], ids=["sync", "async"])
+@pytest.fixture(params=[BlockingEvents, mimus.AsyncClient], ids=["sync", "async"])
 def make(request, origin):
     """Makes a client of either kind that trusts the origin."""
     return lambda **options: request.param(verify=str(origin.ca), **options)

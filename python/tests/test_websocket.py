@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 import mimus
+from blocking import Blocking
 
 PROTOCOL = [
     "masked-close",
@@ -19,18 +20,7 @@ PROTOCOL = [
 ]
 
 
-class Blocking:
-    """The calls of `Client` as if they were awaited, so that a test is written once."""
-
-    def __init__(self, **options):
-        self.client = mimus.Client(**options)
-
-    async def __aenter__(self):
-        return self
-
-    async def __aexit__(self, *error):
-        self.client.close()
-
+class BlockingWebSockets(Blocking):
     @contextlib.asynccontextmanager
     async def websocket(self, url, **options):
         with self.client.websocket(url, **options) as socket:
@@ -56,7 +46,7 @@ class Awaited:
             yield message
 
 
-@pytest.fixture(params=[Blocking, mimus.AsyncClient], ids=["sync", "async"])
+@pytest.fixture(params=[BlockingWebSockets, mimus.AsyncClient], ids=["sync", "async"])
 def make(request, origin):
     """Makes a client of either kind that trusts the origin."""
     return lambda **options: request.param(verify=str(origin.ca), **options)

@@ -66,8 +66,7 @@ class Recorder(Server):
         listen = [f"h2={H2}:{port}" for port in ports["h2"]]
         listen += [f"h1={H1}:{port}" for port in ports["h1"]]
         listen += [f"plain={H1}:{port}" for port in ports["plain"]]
-        far = {"h2": AWAY, "h1": AWAY}
-        listen += [f"{kind}=127.0.0.1:{port}{far.get(kind, '')}" for kind, port in self.port.items()]
+        listen += [f"{kind}=127.0.0.1:{port}{'' if kind == 'plain' else AWAY}" for kind, port in self.port.items()]
         flags = [part for each in listen for part in ("-listen", each)]
         return [program, "-cert", str(self.pair.cert), "-key", str(self.pair.key), "-folder", str(self.records), *flags]
 
