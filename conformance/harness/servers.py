@@ -132,6 +132,14 @@ class Server:
                 return
             except subprocess.TimeoutExpired:
                 continue
+        # What it forked is killed too, and may take a moment to be gone. Who reaps it is not us.
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            try:
+                os.killpg(self.process.pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.005)
 
     def said(self) -> str:
         """What the server has written so far."""
